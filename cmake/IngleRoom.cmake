@@ -1,0 +1,31 @@
+# A room is one folder of src: a static library that may use only the rooms named after USES.
+# tests/arrows.py checks that its #include lines keep to the same arrows.
+option(INGLE_WERROR "Treat warnings as errors" OFF)
+option(INGLE_COVERAGE "Instrument for gcov" OFF)
+option(INGLE_LIBFUZZER "Build the fuzz targets with libFuzzer (clang)" OFF)
+set(INGLE_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
+
+function(ingle_compile_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
+                                           -ffp-contract=off -fvisibility=hidden)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+  if(INGLE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
+endfunction()
+
+function(ingle_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;USES;PACKAGES" ${ARGN})
+  add_library(ingle_${name} STATIC ${ROOM_SOURCES})
+  ingle_compile_options(ingle_${name})
+  target_include_directories(ingle_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                                  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  foreach(used IN LISTS ROOM_USES)
+    target_link_libraries(ingle_${name} PUBLIC ingle_${used})
+  endforeach()
+  target_link_libraries(ingle_${name} PRIVATE ${ROOM_PACKAGES})
+  set_property(GLOBAL APPEND PROPERTY INGLE_ROOMS ingle_${name})
+  set_property(GLOBAL APPEND PROPERTY INGLE_ROOM_PACKAGES ${ROOM_PACKAGES})
+endfunction()

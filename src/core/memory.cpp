@@ -1,0 +1,44 @@
+#include "core/memory.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace ingle {
+namespace {
+
+void* system_allocate(size_t bytes, size_t alignment, void*) {
+  const size_t rounded = (bytes + alignment - 1) & ~(alignment - 1);
+  return rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded ? rounded : alignment);
+}
+void system_release(void* memory, size_t, void*) { std::free(memory); }
+
+}  // namespace
+
+Allocator system_allocator() noexcept { return {system_allocate, system_release, nullptr}; }
+
+Buffer::Buffer(const Allocator& allocator, size_t bytes) : allocator_(allocator), size_(bytes) {
+  data_ = static_cast<std::byte*>(allocator_.allocate(bytes, kAlignment, allocator_.user));
+  if (!data_) fail(Code::out_of_memory, "allocator", format("no memory for {} bytes", bytes));
+}
+
+Buffer::~Buffer() {
+  if (data_) allocator_.release(data_, size_, allocator_.user);
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : allocator_(other.allocator_),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(allocator_, other.allocator_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void Buffer::fill_zero() { std::memset(data_, 0, size_); }
+
+}  // namespace ingle

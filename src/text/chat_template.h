@@ -1,0 +1,32 @@
+// A model's own chat template (Jinja as transformers runs it), compiled once, run within bounds.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingle::text {
+
+struct ChatMessage {
+  std::string role, content;
+};
+
+struct TemplateContext {
+  std::vector<ChatMessage> messages;
+  bool add_generation_prompt = true;
+  std::string bos_token, eos_token;
+  std::string extra_json;  // an object whose members become variables (tools, enable_thinking, …); may be empty
+  int64_t now_unix = 0;    // for strftime_now
+};
+
+class ChatTemplate {
+ public:
+  // Throws Code::unsupported naming line, column and construct when the source cannot be held exactly.
+  static std::shared_ptr<const ChatTemplate> compile(std::string_view source, std::string name);
+  virtual ~ChatTemplate() = default;
+  // Throws Code::invalid_argument with the template's own words when it calls raise_exception; Code::unsupported when
+  // a bound (steps, depth, output) is passed.
+  virtual std::string render(const TemplateContext& context) const = 0;
+};
+
+}  // namespace ingle::text

@@ -1,0 +1,1 @@
+set(TEMPLATE_SOURCES template/chat_template.cpp)
