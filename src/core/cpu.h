@@ -1,6 +1,7 @@
 // What the processor can do, found once per runtime by cpuid (and the operating system's xgetbv state).
 #pragma once
 #include <string>
+#include <string_view>
 
 namespace ingle {
 
@@ -11,8 +12,14 @@ struct CpuFeatures {
   bool avx512_bf16 = false;  // and avx512
   bool avx_vnni = false;     // 256-bit VNNI without AVX-512
   std::string name;          // the brand string
-  int logical_cores = 1;     // that this process may use
+  int logical_cores =
+      1;  // that this process may use: its affinity mask, or the CPU quota of its control group
 };
 CpuFeatures detect_cpu();
+
+// "quota period" in microseconds as in a control group's cpu.max ("150000 100000"): cores, rounded up; 0 for
+// no limit
+// ("max 100000", a quota of -1) and for a text that is not of this kind.
+int parse_cpu_quota(std::string_view text);
 
 }  // namespace ingle

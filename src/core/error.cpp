@@ -10,18 +10,30 @@ Error::Error(Code code, std::string where, std::string message, std::string hint
 
 const char* code_name(Code code) noexcept {
   switch (code) {
-    case Code::ok: return "ok";
-    case Code::invalid_argument: return "invalid argument";
-    case Code::not_found: return "not found";
-    case Code::io: return "input/output";
-    case Code::corrupt: return "corrupt";
-    case Code::unsupported: return "unsupported";
-    case Code::out_of_memory: return "out of memory";
-    case Code::context_full: return "context full";
-    case Code::cancelled: return "cancelled";
-    case Code::busy: return "busy";
-    case Code::numeric: return "numeric";
-    case Code::internal: return "internal";
+    case Code::ok:
+      return "ok";
+    case Code::invalid_argument:
+      return "invalid argument";
+    case Code::not_found:
+      return "not found";
+    case Code::io:
+      return "input/output";
+    case Code::corrupt:
+      return "corrupt";
+    case Code::unsupported:
+      return "unsupported";
+    case Code::out_of_memory:
+      return "out of memory";
+    case Code::context_full:
+      return "context full";
+    case Code::cancelled:
+      return "cancelled";
+    case Code::busy:
+      return "busy";
+    case Code::numeric:
+      return "numeric";
+    case Code::internal:
+      return "internal";
   }
   return "unknown";
 }

@@ -26,7 +26,8 @@ using ByteSourcePtr = std::shared_ptr<const ByteSource>;
 
 ByteSourcePtr open_mapped(const std::string& path);  // regular files only
 ByteSourcePtr open_plain(const std::string& path);   // pread, no mapping
-ByteSourcePtr from_memory(std::string name, std::span<const std::byte> bytes);  // borrowed: must outlive the source
+ByteSourcePtr from_memory(std::string name,
+                          std::span<const std::byte> bytes);  // borrowed: must outlive the source
 // `read_at` returns false on failure. It may be called from any thread.
 ByteSourcePtr from_reader(std::string name, uint64_t size,
                           std::function<bool(uint64_t offset, std::span<std::byte> out)> read_at);

@@ -11,11 +11,21 @@ std::string vformat(std::string_view pattern, std::span<const FormatArg> args) {
   store.reserve(args.size(), 0);
   for (const FormatArg& a : args) {
     switch (a.kind) {
-      case FormatArg::Kind::signed_int: store.push_back(a.i); break;
-      case FormatArg::Kind::unsigned_int: store.push_back(a.u); break;
-      case FormatArg::Kind::floating: store.push_back(a.d); break;
-      case FormatArg::Kind::boolean: store.push_back(a.u != 0); break;
-      case FormatArg::Kind::text: store.push_back(fmt::string_view(a.text.data(), a.text.size())); break;
+      case FormatArg::Kind::signed_int:
+        store.push_back(a.i);
+        break;
+      case FormatArg::Kind::unsigned_int:
+        store.push_back(a.u);
+        break;
+      case FormatArg::Kind::floating:
+        store.push_back(a.d);
+        break;
+      case FormatArg::Kind::boolean:
+        store.push_back(a.u != 0);
+        break;
+      case FormatArg::Kind::text:
+        store.push_back(fmt::string_view(a.text.data(), a.text.size()));
+        break;
     }
   }
   try {

@@ -16,8 +16,7 @@ class FormatArg {
   template <std::signed_integral T>
   FormatArg(T v) : kind(Kind::signed_int), i(v) {}
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  FormatArg(T v) : kind(Kind::unsigned_int), u(v) {}
+  requires(!std::same_as<T, bool>) FormatArg(T v) : kind(Kind::unsigned_int), u(v) {}
   FormatArg(double v) : kind(Kind::floating), d(v) {}
   FormatArg(float v) : kind(Kind::floating), d(v) {}
   FormatArg(std::string_view v) : kind(Kind::text), text(v) {}
@@ -35,7 +34,8 @@ class FormatArg {
 
 std::string vformat(std::string_view pattern, std::span<const FormatArg> args);
 
-// format("{} rows, expected {}", n, want). A malformed pattern returns the pattern itself; never throws for it.
+// format("{} rows, expected {}", n, want). A malformed pattern returns the pattern itself; never throws for
+// it.
 template <class... Args>
 std::string format(std::string_view pattern, const Args&... args) {
   const FormatArg list[] = {FormatArg(args)..., FormatArg(false)};

@@ -6,8 +6,8 @@
 
 namespace ingle {
 
-// What a host program may supply. `allocate` may return null (Ingle then raises Code::out_of_memory); both may be
-// called from any thread.
+// What a host program may supply. `allocate` may return null (Ingle then raises Code::out_of_memory); both
+// may be called from any thread.
 struct Allocator {
   void* (*allocate)(size_t bytes, size_t alignment, void* user);
   void (*release)(void* memory, size_t bytes, void* user);

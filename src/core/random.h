@@ -1,5 +1,6 @@
-// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): the n-th number of a stream
-// is a function of (seed, n) alone, so neither batch order nor rollback can change a sequence's text.
+// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): the n-th number of
+// a stream is a function of (seed, n) alone, so neither batch order nor rollback can change a sequence's
+// text.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -10,7 +10,8 @@
 
 namespace ingle {
 
-// Row-major, outermost dimension first: a weight is [out, in], experts are [expert, out, in]. At most 4 dimensions.
+// Row-major, outermost dimension first: a weight is [out, in], experts are [expert, out, in]. At most 4
+// dimensions.
 class Shape {
  public:
   static constexpr int kMaxRank = 4;
@@ -21,7 +22,7 @@ class Shape {
   int64_t back() const { return rank_ ? dims_[static_cast<size_t>(rank_ - 1)] : 1; }
   int64_t elements() const;  // the product; 1 for a scalar. Parsers have checked that it fits
   int64_t rows() const { return back() ? elements() / back() : 0; }  // all dimensions but the last
-  void push_back(int64_t dim);  // throws Code::unsupported past kMaxRank
+  void push_back(int64_t dim);                                       // throws Code::unsupported past kMaxRank
   bool operator==(const Shape&) const = default;
   std::string text() const;  // "[32, 64]"
 

@@ -1,4 +1,5 @@
-// A team of threads for the phases of a step: bounded spin, then futex. Sized per runtime; nothing spins when idle.
+// A team of threads for the phases of a step: bounded spin, then futex. Sized per runtime; nothing spins when
+// idle.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,8 +16,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
   int size() const;
 
-  // Calls f(worker) once on every worker, 0 … size() - 1, and returns when all have returned. `f` must not throw and
-  // must not call run(). Calls from several threads take turns.
+  // Calls f(worker) once on every worker, 0 … size() - 1, and returns when all have returned. `f` must not
+  // throw and must not call run(). Calls from several threads take turns.
   template <class F>
   void run(F&& f) {
     run_raw([](void* p, int worker) { (*static_cast<std::remove_reference_t<F>*>(p))(worker); }, &f);

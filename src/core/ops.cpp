@@ -1,0 +1,29 @@
+#include "core/ops.h"
+
+#include <iterator>
+
+namespace ingle {
+
+const char* op_name(const Op& op) {
+  static constexpr const char* kNames[] = {"embed",
+                                           "norm",
+                                           "linear",
+                                           "rope",
+                                           "store_kv",
+                                           "attend",
+                                           "glu",
+                                           "activate",
+                                           "add",
+                                           "scale",
+                                           "softcap",
+                                           "gather_wanted",
+                                           "output",
+                                           "attention_input",
+                                           "project_residual",
+                                           "gated_ffn",
+                                           "head"};
+  static_assert(std::size(kNames) == std::variant_size_v<Op>);
+  return kNames[op.index()];
+}
+
+}  // namespace ingle

@@ -1,0 +1,130 @@
+// Op records: plain data that the graph emits and backends run. Every buffer is f32 [tokens, width]; weights,
+// vectors, rotations and parts of the state are ids into the plan (backends/plan.h). Fused ops come first in
+// use: a backend that does not take one gets its expansion into plain ops (graph/expand.h).
+#pragma once
+#include <cstdint>
+#include <variant>
+
+namespace ingle {
+
+using Id = int32_t;  // of a buffer, weight, vector, rotation or state part
+constexpr Id kNone = -1;
+
+enum class NormKind : uint8_t { none, rms, layer };
+enum class Activation : uint8_t { silu = 0, gelu_tanh = 1, gelu_erf = 2, relu = 3, relu2 = 4 };
+
+struct NormSpec {
+  NormKind kind = NormKind::none;
+  Id weight = kNone, bias = kNone;  // vectors
+  float eps = 0;
+};
+struct LinearSpec {
+  Id weight = kNone;  // [out, in]
+  Id bias = kNone;    // vector [out]
+};
+struct HeadShape {
+  int32_t n_heads = 0, n_kv_heads = 0;  // query heads share kv heads in runs of n_heads / n_kv_heads
+  int32_t dk = 0, dv = 0;               // widths of a key and of a value
+};
+
+namespace op {
+
+// ---- plain ----
+struct Embed {  // out = table[token] * scale
+  Id out, table;
+  float scale;
+};
+struct Norm {  // each run of `group` values of a row on its own; group = width for a row norm
+  Id in, out;
+  NormSpec norm;
+  int32_t group;
+};
+struct Linear {  // out = w in + bias, or out += …
+  Id in, out;
+  LinearSpec w;
+  bool accumulate;
+};
+struct Rope {  // in place, on the first 2 * n values of each head
+  Id x, rotation;
+  int32_t n_heads, head_width;
+};
+struct StoreKv {
+  Id k, v;
+  Id part;
+  int32_t layer;  // within the part
+  HeadShape heads;
+};
+struct Attend {
+  Id q, out;
+  Id part;
+  int32_t layer;
+  HeadShape heads;
+  float scale;    // of the logits
+  float softcap;  // 0: off
+};
+struct Glu {  // out = act(gate) * up
+  Id gate, up, out;
+  Activation act;
+};
+struct Activate {
+  Id in, out;
+  Activation act;
+};
+struct Add {
+  Id a, b, out;
+};
+struct Scale {
+  Id in, out;
+  float factor;
+};
+struct Softcap {  // cap * tanh(x / cap)
+  Id in, out;
+  float cap;
+};
+struct GatherWanted {  // keeps the rows whose logits are wanted
+  Id in, out;
+};
+struct Output {  // the rows of `in` are the step's logits
+  Id in;
+};
+
+// ---- fused ----
+struct AttentionInput {  // norm → q, k, v → per-head norms → rope → k and v into the state; q stays in a
+                         // buffer
+  Id x, q;
+  NormSpec norm;
+  LinearSpec wq, wk, wv;
+  NormSpec q_norm, k_norm;  // over each head
+  Id rotation;              // kNone: no positional encoding
+  Id part;
+  int32_t layer;
+  HeadShape heads;
+};
+struct ProjectResidual {  // x += post(w in)
+  Id in, x;
+  LinearSpec w;
+  NormSpec post;
+};
+struct GatedFfn {  // x += post(down(act(gate(norm(x))) * up(norm(x))))
+  Id x;
+  NormSpec norm;
+  LinearSpec gate, up, down;
+  Activation act;
+  NormSpec post;
+};
+struct Head {  // logits of the wanted rows: softcap(w norm(x) * scale)
+  Id x;
+  NormSpec norm;
+  LinearSpec w;
+  float scale, softcap;
+};
+
+}  // namespace op
+
+using Op = std::variant<op::Embed, op::Norm, op::Linear, op::Rope, op::StoreKv, op::Attend, op::Glu,
+                        op::Activate, op::Add, op::Scale, op::Softcap, op::GatherWanted, op::Output,
+                        op::AttentionInput, op::ProjectResidual, op::GatedFfn, op::Head>;
+
+const char* op_name(const Op& op);
+
+}  // namespace ingle
