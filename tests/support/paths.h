@@ -1,4 +1,5 @@
-// Where tests find their data. What may be absent on a user's machine comes as nothing, after a warning that says so.
+// Where tests find their data. What may be absent on a user's machine comes as nothing, after a warning that
+// says so.
 #pragma once
 #include <cstdlib>
 #include <filesystem>
