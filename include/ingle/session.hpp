@@ -1,0 +1,105 @@
+// One conversation: feed text, messages or tokens, then pull tokens one by one.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingle/model.hpp"
+#include "ingle/sampler.hpp"
+
+namespace ingle {
+
+struct SessionOptions {
+  int64_t context = 0;  // tokens that the session may hold; 0: what the model was trained for
+  int64_t prefill_chunk =
+      512;                   // tokens a step takes of a long prompt, 1 to 8192; changes speed, never results
+  uint64_t state_bytes = 0;  // bound on the attention state; 0: what `context` needs
+};
+
+enum class Finish : int32_t {
+  none = 0,       // go on
+  end = 1,        // the model ended its answer
+  stop = 2,       // a stop string
+  length = 3,     // max_tokens
+  cancelled = 4,  // cancel()
+  context = 5,    // the session's context is full
+};
+
+struct GenerateOptions {
+  int64_t max_tokens = -1;        // -1: until the model ends or the context is full
+  std::vector<std::string> stop;  // at most 16, 1 to 256 bytes each; never part of the text
+  int32_t top_logprobs = 0;       // 0 to 64
+  bool ignore_end = false;        // go on past end-of-generation ids
+};
+
+struct TokenLogprob {
+  TokenId id;
+  float logprob;  // natural
+};
+
+struct TokenEvent {
+  TokenId id = -1;    // -1: no new token, text that was held back or the finish alone
+  float logprob = 0;  // of `id` under the model, before sampling
+  std::string text;   // whole UTF-8 characters that became certain; may be empty
+  Finish finish = Finish::none;
+  std::vector<TokenLogprob> top;  // GenerateOptions::top_logprobs most likely
+  double time_ms = 0;             // this token's own time
+};
+
+struct SessionStats {
+  int64_t prompt_tokens = 0, generated_tokens = 0;
+  double prefill_ms = 0, decode_ms = 0;
+};
+
+// Not thread-safe, except for cancel(). Sessions of one model may run on different threads.
+class Session {
+ public:
+  explicit Session(const Model& model, const SessionOptions& options = {});
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  // Each adds to the context and computes it, in chunks; `progress` hears of each chunk and may return false
+  // to cancel. Throws Code::context_full, with nothing added, when it does not fit; Code::cancelled after a
+  // cancel, with the context as it was before the call.
+  using Progress = std::function<bool(int64_t done, int64_t total)>;
+  void feed(std::span<const TokenId> tokens, const Progress& progress = {});
+  // Text: control tokens in it stay text unless the options say so; BOS is added by the options too.
+  void feed_text(std::string_view text, EncodeOptions options = {false, true}, const Progress& progress = {});
+  // Messages through the model's own template, added to an empty session or, when what is held is a prefix of
+  // the rendered conversation, as the rest of it. What users wrote never becomes a control token.
+  void feed_chat(std::span<const Message> messages, const Progress& progress = {});
+
+  // Starts an answer; next() then gives its tokens. Without begin() the defaults hold.
+  void begin(const GenerateOptions& options);
+  // Samples the next token, computes it, and says what became certain. After an event with a finish:
+  // Code::invalid_argument until something is fed or begin() is called.
+  TokenEvent next(Sampler& sampler);
+  std::string generate(Sampler& sampler, const GenerateOptions& options = {});  // next() until the finish
+
+  // Logits of the last position [n_vocab]. Throws when nothing was fed.
+  std::span<const float> logits() const;
+  // Feeds tokens and hands over every position's logits, in order.
+  void score(std::span<const TokenId> tokens,
+             const std::function<void(int64_t position, std::span<const float> logits)>& row);
+
+  std::span<const TokenId> tokens() const;  // all that the context holds
+  void truncate(int64_t n);                 // back to the first n tokens
+  void clear() { truncate(0); }
+  Session fork() const;    // shares what was computed; cheap
+  void cancel() noexcept;  // from any thread, also in the middle of a prefill: the running call ends soon
+  const SessionStats& stats() const;
+  const Model& model() const;
+
+  struct Impl;
+
+ private:
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ingle

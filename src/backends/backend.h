@@ -1,0 +1,81 @@
+// What runs a plan. Everything is checked before a step starts; a step does not throw, and says per sequence
+// how it went.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backends/plan.h"
+#include "core/cpu.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "core/threads.h"
+
+namespace ingle::backends {
+
+// The part of a batch that belongs to one sequence: its next tokens, at positions start … start + n - 1. The
+// state has room reserved for them.
+struct Slice {
+  kv::SequenceState* state = nullptr;
+  int64_t start = 0;
+  std::span<const int32_t> tokens;
+  // Logits are wanted for the last n_wanted tokens; row r of them goes to logits + r * n_vocab.
+  int64_t n_wanted = 0;
+  float* logits = nullptr;
+};
+
+enum class StepStatus : int32_t { ok = 0, cancelled = 1, numeric = 2, failed = 3 };
+
+struct Batch {
+  std::span<Slice> slices;
+  std::span<StepStatus> status;               // one per slice, written by the step
+  const std::atomic<bool>* cancel = nullptr;  // looked at between ops; all slices are then `cancelled`
+};
+
+// Memory of one thread of steps: activations for up to max_tokens tokens. Reused from step to step.
+class Workspace {
+ public:
+  virtual ~Workspace() = default;
+  virtual uint64_t bytes() const = 0;
+};
+
+// A plan made ready: weights packed. Immutable, shared by any number of workspaces and threads.
+class Program {
+ public:
+  virtual ~Program() = default;
+  virtual const Plan& plan() const = 0;
+  virtual uint64_t weight_bytes() const = 0;
+  virtual std::string kernels() const = 0;  // which kernels the weights got, "q4_k_…: 168 matrices; …"
+  virtual std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted) const = 0;
+  // The batch fits the workspace (max_tokens in all, max_wanted rows in all).
+  virtual void run(Workspace& workspace, const Batch& batch) const noexcept = 0;
+};
+
+struct PrepareOptions {
+  std::function<bool(float fraction)> progress;  // returns false to cancel (Code::cancelled)
+};
+
+// What a backend works with; it outlives everything that the backend makes.
+struct BackendContext {
+  Allocator allocator = system_allocator();
+  ThreadPool* pool = nullptr;
+  CpuFeatures cpu;
+  std::string forced_kernel;  // "" or a kernel row or ISA by name
+  LogSink log;                // may be empty
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  virtual kv::StateType default_state_type() const = 0;
+  virtual bool takes(const Op& op) const = 0;  // as it is; otherwise graph/expand.h gives plain ops
+  virtual std::unique_ptr<Program> prepare(PlanPtr plan, const PrepareOptions& options) const = 0;
+};
+
+// By name: "cpu", "ref", "null". Throws Code::not_found listing the names.
+std::unique_ptr<Backend> make_backend(std::string_view name, const BackendContext& context);
+
+}  // namespace ingle::backends

@@ -1,0 +1,48 @@
+// A plan: what a model computes in a step, as data. Made once by graph/, run by a backend over ragged
+// batches.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/ops.h"
+#include "formats/checkpoint.h"
+#include "kv/state.h"
+
+namespace ingle::backends {
+
+struct PlanBuffer {
+  int64_t width = 0;  // f32 values per token
+};
+
+// A matrix [rows, cols] out of a tensor of the checkpoint; read and packed by the backend when it prepares.
+struct PlanWeight {
+  const formats::TensorInfo* tensor = nullptr;
+  int64_t rows = 0, cols = 0;
+  std::vector<int64_t> source_rows;  // row i is the tensor's row source_rows[i]; empty: row i
+};
+// A vector of f32 values (norm weights, biases), decoded when the plan is made.
+struct PlanVector {
+  std::vector<float> values;
+};
+// A rotation: pair i of a head turns by position * inverse_frequency[i]; the result is times `magnitude`.
+struct PlanRotation {
+  std::vector<double> inverse_frequency;
+  double magnitude = 1;
+};
+
+struct Plan {
+  formats::CheckpointPtr checkpoint;
+  std::vector<Op> ops;
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanWeight> weights;
+  std::vector<PlanVector> vectors;
+  std::vector<PlanRotation> rotations;
+  std::vector<kv::PartSpec> parts;
+  int64_t n_vocab = 0;
+  int64_t n_context = 0;  // what the model was trained for
+};
+using PlanPtr = std::shared_ptr<const Plan>;
+
+}  // namespace ingle::backends

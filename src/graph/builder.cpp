@@ -1,0 +1,148 @@
+#include "graph/builder.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "quant/weight.h"
+
+namespace ingle::graph {
+namespace {
+
+// Where canonical row i lies in the tensor.
+int64_t source_row(const RowOrder& order, int64_t i) {
+  if (order.rotated > 0) {
+    const int64_t in_head = i % order.head_width, half = order.rotated / 2;
+    const int64_t head = i - in_head;
+    if (in_head < half) return order.first + head + 2 * in_head;
+    if (in_head < order.rotated) return order.first + head + 2 * (in_head - half) + 1;
+  }
+  return order.first + i;
+}
+
+bool is_identity(const RowOrder& order) { return order.rotated == 0 && order.first == 0; }
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(formats::CheckpointPtr checkpoint, kv::StateType state_type)
+    : state_type_(state_type) {
+  plan_.checkpoint = std::move(checkpoint);
+}
+
+const std::string& GraphBuilder::pick(const TensorName& name) const {
+  return checkpoint().naming() == formats::Naming::gguf ? name.gguf : name.hugging_face;
+}
+
+bool GraphBuilder::has(const TensorName& name) const { return checkpoint().find(pick(name)) != nullptr; }
+
+int64_t GraphBuilder::rows_of(const TensorName& name) const {
+  const formats::TensorInfo* tensor = checkpoint().find(pick(name));
+  if (!tensor) fail(Code::corrupt, checkpoint().name(), format("tensor '{}' is missing", pick(name)));
+  return tensor->shape.rows();
+}
+
+const formats::TensorInfo& GraphBuilder::claim(const TensorName& name, int64_t rows, int64_t cols,
+                                               bool whole) {
+  const std::string& wanted = pick(name);
+  const formats::TensorInfo* tensor = checkpoint().find(wanted);
+  if (!tensor) fail(Code::corrupt, checkpoint().name(), format("tensor '{}' is missing", wanted));
+  const std::string where = checkpoint().name() + ", tensor " + wanted;
+  const bool fits = tensor->shape.rank() <= 2 && tensor->shape.back() == cols &&
+                    (whole ? tensor->shape.rows() == rows : tensor->shape.rows() >= rows);
+  if (!fits) {
+    const Shape expected = rows == 1 ? Shape{cols} : Shape{rows, cols};
+    fail(Code::corrupt, where, format("has shape {}, expected {}", tensor->shape.text(), expected.text()));
+  }
+  if (const quant::QuantFormat* f = quant::find_format(tensor->type); !f || !f->decode_rows)
+    fail(Code::unsupported, where,
+         format("has type {}, which holds no weights", f ? f->name : std::string_view("unknown")));
+  claimed_.insert(tensor);
+  return *tensor;
+}
+
+Id GraphBuilder::matrix(const TensorName& name, int64_t rows, int64_t cols, RowOrder order) {
+  const formats::TensorInfo& tensor = claim(name, order.first + rows, cols, order.first == 0);
+  backends::PlanWeight weight{&tensor, rows, cols, {}};
+  if (!is_identity(order)) {
+    weight.source_rows.resize(static_cast<size_t>(rows));
+    for (int64_t i = 0; i < rows; ++i) weight.source_rows[static_cast<size_t>(i)] = source_row(order, i);
+  }
+  // Tied embeddings: the same tensor in the same order is one weight.
+  for (size_t i = 0; i < plan_.weights.size(); ++i) {
+    const backends::PlanWeight& w = plan_.weights[i];
+    if (w.tensor == &tensor && w.rows == rows && w.source_rows == weight.source_rows)
+      return static_cast<Id>(i);
+  }
+  plan_.weights.push_back(std::move(weight));
+  return static_cast<Id>(plan_.weights.size() - 1);
+}
+
+std::vector<float> GraphBuilder::values(const TensorName& name, int64_t n) {
+  const formats::TensorInfo& tensor = claim(name, 1, n, true);
+  std::vector<std::byte> scratch;
+  const quant::QuantWeight w = quant::block_weight(checkpoint().view(tensor, scratch), tensor.name);
+  std::vector<float> out(static_cast<size_t>(n));
+  w.format->decode_rows(w, 0, 1, out.data());
+  return out;
+}
+
+Id GraphBuilder::vector(const TensorName& name, int64_t n, RowOrder order) {
+  const std::vector<float> stored = values(name, n);
+  backends::PlanVector vector{std::vector<float>(stored.size())};
+  for (int64_t i = 0; i < n; ++i)
+    vector.values[static_cast<size_t>(i)] = stored[static_cast<size_t>(source_row(order, i))];
+  plan_.vectors.push_back(std::move(vector));
+  return static_cast<Id>(plan_.vectors.size() - 1);
+}
+
+Id GraphBuilder::find_vector(const TensorName& name, int64_t n, RowOrder order) {
+  return has(name) ? vector(name, n, order) : kNone;
+}
+
+void GraphBuilder::leave_out(const TensorName& name) {
+  if (const formats::TensorInfo* tensor = checkpoint().find(pick(name))) claimed_.insert(tensor);
+}
+
+Id GraphBuilder::buffer(int64_t width) {
+  plan_.buffers.push_back({width});
+  return static_cast<Id>(plan_.buffers.size() - 1);
+}
+
+Id GraphBuilder::rotation(backends::PlanRotation rotation) {
+  for (size_t i = 0; i < plan_.rotations.size(); ++i) {
+    const backends::PlanRotation& r = plan_.rotations[i];
+    if (r.inverse_frequency == rotation.inverse_frequency && r.magnitude == rotation.magnitude)
+      return static_cast<Id>(i);
+  }
+  plan_.rotations.push_back(std::move(rotation));
+  return static_cast<Id>(plan_.rotations.size() - 1);
+}
+
+GraphBuilder::StateSlot GraphBuilder::state(kv::PartKind kind, const HeadShape& heads, int64_t window) {
+  for (size_t i = 0; i < plan_.parts.size(); ++i) {
+    kv::PartSpec& p = plan_.parts[i];
+    if (p.kind == kind && p.n_kv_heads == heads.n_kv_heads && p.dk == heads.dk && p.dv == heads.dv &&
+        p.window == window)
+      return {static_cast<Id>(i), static_cast<int32_t>(p.n_layers++)};
+  }
+  plan_.parts.push_back({kind, state_type_, 1, heads.n_kv_heads, heads.dk, heads.dv, window});
+  return {static_cast<Id>(plan_.parts.size() - 1), 0};
+}
+
+backends::Plan GraphBuilder::finish(int64_t n_vocab, int64_t n_context) {
+  std::vector<std::string> unused;
+  for (const formats::TensorInfo& t : checkpoint().tensors())
+    if (!claimed_.contains(&t)) unused.push_back(t.name);
+  if (!unused.empty()) {
+    std::string list;
+    for (size_t i = 0; i < std::min<size_t>(unused.size(), 5); ++i) list += (i ? ", " : "") + unused[i];
+    if (unused.size() > 5) list += ", …";
+    fail(Code::unsupported, checkpoint().name(),
+         format("{} tensors have no place in this architecture: {}", unused.size(), list),
+         "the file may hold a variant of the architecture that is not supported");
+  }
+  plan_.n_vocab = n_vocab;
+  plan_.n_context = n_context;
+  return std::move(plan_);
+}
+
+}  // namespace ingle::graph

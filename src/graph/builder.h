@@ -1,0 +1,62 @@
+// Builds a plan: claims each weight once, makes buffers, rotations and state parts, and takes ops in order.
+// Claiming finds missing and unused tensors and wrong shapes in the same pass.
+#pragma once
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "backends/plan.h"
+
+namespace ingle::graph {
+
+// One tensor under the names that each family of containers gives it. An empty name: the container has none.
+struct TensorName {
+  std::string gguf, hugging_face;
+};
+
+// How the rows of a tensor are ordered, against the canonical (Hugging Face) order.
+struct RowOrder {
+  // Rotated pairs of a head lie next to each other (2i, 2i + 1) instead of half a rotation apart (llama.cpp's
+  // converter permutes Q and K of Llama's family so). `rotated` values of each `head_width` rows are
+  // concerned.
+  int64_t head_width = 0, rotated = 0;  // 0: as canonical
+  int64_t first = 0;                    // the first row of the slice that is wanted out of a fused tensor
+};
+
+class GraphBuilder {
+ public:
+  GraphBuilder(formats::CheckpointPtr checkpoint, kv::StateType state_type);
+
+  const formats::Checkpoint& checkpoint() const { return *plan_.checkpoint; }
+  bool has(const TensorName& name) const;
+  // Each throws an error naming the tensor when it is missing, has another shape, or cannot be decoded.
+  Id matrix(const TensorName& name, int64_t rows, int64_t cols, RowOrder order = {});
+  Id vector(const TensorName& name, int64_t n, RowOrder order = {});
+  Id find_vector(const TensorName& name, int64_t n, RowOrder order = {});  // kNone when the tensor is absent
+  std::vector<float> values(const TensorName& name, int64_t n);  // claimed, decoded, not kept in the plan
+  void leave_out(
+      const TensorName& name);  // claimed without use, for tensors that a container carries in vain
+
+  Id buffer(int64_t width);
+  Id rotation(backends::PlanRotation rotation);  // equal ones share an id
+  // A layer of attention state: layers of equal shape and window share a part.
+  struct StateSlot {
+    Id part;
+    int32_t layer;
+  };
+  StateSlot state(kv::PartKind kind, const HeadShape& heads, int64_t window);
+  void emit(Op op) { plan_.ops.push_back(op); }
+  int64_t rows_of(const TensorName& name) const;  // of a tensor that must be there
+
+  // Throws naming the tensors that nobody claimed.
+  backends::Plan finish(int64_t n_vocab, int64_t n_context);
+
+ private:
+  const std::string& pick(const TensorName& name) const;
+  const formats::TensorInfo& claim(const TensorName& name, int64_t rows, int64_t cols, bool whole);
+  backends::Plan plan_;
+  kv::StateType state_type_;
+  std::unordered_set<const formats::TensorInfo*> claimed_;
+};
+
+}  // namespace ingle::graph

@@ -1,0 +1,22 @@
+// Llama 1, 2, 3 and what shares their shape in GGUF files: Mistral (sliding window), SmolLM, Vicuna, Yi, …
+// Touvron et al., "LLaMA", arXiv:2302.13971; "The Llama 3 Herd of Models", arXiv:2407.21783.
+#include "models/architecture.h"
+
+namespace ingle::models {
+namespace {
+
+backends::Plan build(graph::GraphBuilder& b, const Config& config) {
+  Layer layer{usual_attention(config), usual_mlp(config)};
+  layer.attention.qkv_bias = layer.attention.output_bias = Presence::optional;
+  layer.mlp.bias = Presence::optional;
+  layer.attention.rope.adjacent_pairs = true;
+  const graph::TensorName factors{"rope_freqs.weight", ""};
+  if (b.has(factors)) layer.attention.rope.frequency_factors = b.values(factors, config.n_rotated / 2);
+  return build_decoder(b, config, {.norm_eps = config.norm_eps, .layer = [&](int64_t) { return layer; }});
+}
+
+}  // namespace
+
+extern const Architecture kLlama{"llama", "Llama 1 to 3, Mistral, SmolLM and their kin", build};
+
+}  // namespace ingle::models

@@ -1,0 +1,17 @@
+// Qwen 3 (dense): norms over each head of q and k instead of biases. Yang et al., arXiv:2505.09388.
+#include "models/architecture.h"
+
+namespace ingle::models {
+namespace {
+
+backends::Plan build(graph::GraphBuilder& b, const Config& config) {
+  Layer layer{usual_attention(config), usual_mlp(config)};
+  layer.attention.head_norms = true;
+  return build_decoder(b, config, {.norm_eps = config.norm_eps, .layer = [&](int64_t) { return layer; }});
+}
+
+}  // namespace
+
+extern const Architecture kQwen3{"qwen3", "Qwen 3, dense", build};
+
+}  // namespace ingle::models
