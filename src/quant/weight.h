@@ -1,5 +1,5 @@
-// Weights as their files hold them. A format is one object: how its parts are laid out, how a row decodes, and, where
-// it can, how a row encodes.
+// Weights as their files hold them. A format is one object: how its parts are laid out, how a row decodes,
+// and, where it can, how a row encodes.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,10 +17,11 @@ struct QuantFormat {
   DTypeInfo dtype;        // block geometry and the ids in containers
   double bits_per_weight;
 
-  // Decodes rows [row, row + n) of `w` to f32, n * K values row after row. Bit-equal to the format's reference.
+  // Decodes rows [row, row + n) of `w` to f32, n * K values row after row. Bit-equal to the format's
+  // reference.
   void (*decode_rows)(const QuantWeight& w, int64_t row, int64_t n, float* out);
-  // Encodes one row of k values (k divides by the block) into k / block_elems blocks; null when the format does not
-  // encode. `importance` is k non-negative weights of the squared error, or null.
+  // Encodes one row of k values (k divides by the block) into k / block_elems blocks; null when the format
+  // does not encode. `importance` is k non-negative weights of the squared error, or null.
   void (*encode_row)(const float* x, int64_t k, const float* importance, std::byte* out);
 };
 
@@ -37,7 +38,7 @@ struct QuantWeight {
 
 // The catalog: every format, plain types (f32, f16, bf16, …) included, in the order of docs.
 std::span<const QuantFormat* const> all_formats();
-const QuantFormat* find_format(DType type);            // null when unknown
+const QuantFormat* find_format(DType type);             // null when unknown
 const QuantFormat* find_format(std::string_view name);  // null when unknown
 const DTypeTable& dtype_table();
 
