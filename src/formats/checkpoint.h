@@ -1,4 +1,5 @@
-// Every container of weights looks the same from here: named tensors, their bytes, and metadata. Nothing is decoded.
+// Every container of weights looks the same from here: named tensors, their bytes, and metadata. Nothing is
+// decoded.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +17,8 @@
 namespace ingle::formats {
 
 // A metadata value. Arrays are homogeneous; nested arrays do not exist.
-using MetaArray = std::variant<std::vector<int64_t>, std::vector<uint64_t>, std::vector<double>, std::vector<bool>,
-                               std::vector<std::string>>;
+using MetaArray = std::variant<std::vector<int64_t>, std::vector<uint64_t>, std::vector<double>,
+                               std::vector<bool>, std::vector<std::string>>;
 using MetaValue = std::variant<bool, int64_t, uint64_t, double, std::string, MetaArray>;
 
 struct TensorInfo {
@@ -29,7 +30,10 @@ struct TensorInfo {
   uint32_t source = 0;  // which file of a split checkpoint
 };
 
-enum class Naming { gguf, hugging_face };  // which family of tensor names and metadata keys the container uses
+enum class Naming {
+  gguf,
+  hugging_face
+};  // which family of tensor names and metadata keys the container uses
 
 class Checkpoint {
  public:
@@ -46,8 +50,9 @@ class Checkpoint {
   // A hint that the tensor's pages are not needed again.
   virtual void forget(const TensorInfo& tensor) const = 0;
 
-  // Typed look-ups. `find_*` give null or nothing when the key is absent and throw Code::corrupt, naming the key, when
-  // the value has another type (integers of any width convert when they fit); `need_*` throw when it is absent too.
+  // Typed look-ups. `find_*` give null or nothing when the key is absent and throw Code::corrupt, naming the
+  // key, when the value has another type (integers of any width convert when they fit); `need_*` throw when
+  // it is absent too.
   std::optional<int64_t> find_int(std::string_view key) const;
   std::optional<double> find_float(std::string_view key) const;  // integers convert
   std::optional<bool> find_bool(std::string_view key) const;

@@ -8,13 +8,15 @@ namespace ingle::formats {
 
 bool looks_like_gguf(const ByteSource& source);
 
-// Opens `path` (mapped, or with plain reads) and, when it is the first of a split checkpoint, its siblings beside it.
-// Everything is validated before anything is allocated for it. A file without tensors (vocabulary only) is fine.
+// Opens `path` (mapped, or with plain reads) and, when it is the first of a split checkpoint, its siblings
+// beside it. Everything is validated before anything is allocated for it. A file without tensors (vocabulary
+// only) is fine.
 CheckpointPtr open_gguf(const std::string& path, const DTypeTable& types, bool map = true);
 // `sources` are the parts in order.
 CheckpointPtr open_gguf(std::vector<ByteSourcePtr> sources, const DTypeTable& types);
 
-// Writes GGUF version 3. Tensors are streamed: `bytes_of_tensor(i, out)` is called in order and appends tensor i.
+// Writes GGUF version 3. Tensors are streamed: `bytes_of_tensor(i, out)` is called in order and appends
+// tensor i.
 struct GgufTensor {
   std::string name;
   DType type;
