@@ -1,0 +1,132 @@
+#include "kv/pool.h"
+
+#include <new>
+
+#include "core/checked_math.h"
+#include "core/error.h"
+
+namespace ingle::kv {
+namespace {
+
+// Far above any model, and low enough that no product below can overflow once the page has passed.
+constexpr uint64_t kMaxPageBytes = uint64_t{1} << 40;
+
+void check_part(const PartSpec& p, size_t index) {
+  const auto where = [&] { return format("state part {}", index); };
+  if (p.kind != PartKind::pages && p.kind != PartKind::window)
+    fail(Code::invalid_argument, where(), format("unknown kind {}", static_cast<int>(p.kind)));
+  if (p.type > StateType::bf16)
+    fail(Code::invalid_argument, where(), format("unknown element type {}", static_cast<int>(p.type)));
+  const bool windowed = p.kind == PartKind::window;
+  if (windowed ? p.window < 1 : p.window != 0)
+    fail(Code::invalid_argument, where(),
+         format("a window of {} tokens, expected {}", p.window,
+                windowed ? "at least 1" : "0 for full attention"));
+
+  uint64_t bytes = 4 * kPageTokens;
+  for (const int64_t factor : {p.n_layers, p.n_kv_heads, p.dk, p.dv}) {
+    if (factor < 1)
+      fail(Code::invalid_argument, where(),
+           format("{} layers, {} heads, key width {}, value width {}; each must be at least 1", p.n_layers,
+                  p.n_kv_heads, p.dk, p.dv));
+  }
+  for (const uint64_t factor : {static_cast<uint64_t>(p.n_layers), static_cast<uint64_t>(p.n_kv_heads),
+                                checked_add(p.dk, p.dv).value_or(UINT64_MAX)}) {
+    const auto product = checked_mul(bytes, factor);
+    if (!product || *product > kMaxPageBytes)
+      fail(Code::invalid_argument, where(),
+           format("{} layers × {} heads × ({} + {}) make a page of more than {} bytes", p.n_layers,
+                  p.n_kv_heads, p.dk, p.dv, kMaxPageBytes));
+    bytes = *product;
+  }
+}
+
+}  // namespace
+
+StatePool::Impl::Impl(const Allocator& user_allocator, std::vector<PartSpec> specs, uint64_t budget)
+    : allocator(user_allocator), parts(std::move(specs)), budget_bytes(budget), free(parts.size()) {
+  for (size_t i = 0; i < parts.size(); ++i) check_part(parts[i], i);
+}
+
+StatePool::Impl::~Impl() {
+  // Every sequence holds the pool, so all pages are back by now.
+  for (PageList& list : free)
+    while (!list.empty()) delete list.pop();
+}
+
+void StatePool::Impl::lend(std::span<const uint64_t> need, std::span<PageList> out) {
+  const std::lock_guard lock(mutex);
+  check_budget(need);
+  try {
+    for (size_t i = 0; i < need.size(); ++i)
+      for (uint64_t n = 0; n < need[i]; ++n) out[i].push(take_page(i));
+  } catch (...) {
+    for (PageList& list : out)
+      while (!list.empty()) return_page(list.pop());
+    throw;
+  }
+}
+
+void StatePool::Impl::take_back(PageList& list) noexcept {
+  const std::lock_guard lock(mutex);
+  while (!list.empty()) return_page(list.pop());
+}
+
+void StatePool::Impl::check_budget(std::span<const uint64_t> need) const {
+  uint64_t pages = 0, bytes = 0;
+  for (size_t i = 0; i < need.size(); ++i) {
+    const auto part_bytes = checked_mul(need[i], page_bytes(i));
+    bytes = part_bytes ? checked_add(bytes, *part_bytes).value_or(UINT64_MAX) : UINT64_MAX;
+    pages += need[i];
+    if (bytes == UINT64_MAX) break;
+  }
+  if (bytes > budget_bytes - lent_bytes)
+    fail(Code::out_of_memory, "state pool",
+         format("{} more pages take {} bytes, and {} of the budget's {} bytes are lent", pages, bytes,
+                lent_bytes, budget_bytes),
+         "end or shorten other sequences, or raise the state budget");
+}
+
+// Runs with the sum already checked against the budget, so dropping free pages always makes enough room.
+Page* StatePool::Impl::take_page(size_t part) {
+  Page* page = nullptr;
+  if (!free[part].empty()) {
+    page = free[part].pop();
+  } else {
+    const uint64_t bytes = page_bytes(part);
+    make_room(bytes);
+    page = new Page(allocator, bytes, part);
+    held_bytes += bytes;
+  }
+  page->refs.store(1, std::memory_order_relaxed);
+  lent_bytes += page->memory.size();
+  return page;
+}
+
+void StatePool::Impl::make_room(uint64_t bytes) {
+  for (PageList& list : free) {
+    while (!list.empty() && bytes > budget_bytes - held_bytes) {
+      Page* page = list.pop();
+      held_bytes -= page->memory.size();
+      delete page;
+    }
+  }
+}
+
+void StatePool::Impl::return_page(Page* page) noexcept {
+  page->refs.store(0, std::memory_order_relaxed);
+  lent_bytes -= page->memory.size();
+  free[page->part].push(page);
+}
+
+StatePool::StatePool(const Allocator& allocator, std::vector<PartSpec> parts, uint64_t budget_bytes)
+    : impl_(std::make_shared<Impl>(allocator, std::move(parts), budget_bytes)) {}
+StatePool::~StatePool() = default;
+std::span<const PartSpec> StatePool::parts() const { return impl_->parts; }
+uint64_t StatePool::budget_bytes() const { return impl_->budget_bytes; }
+uint64_t StatePool::bytes_in_use() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->lent_bytes;
+}
+
+}  // namespace ingle::kv

@@ -1,0 +1,113 @@
+// What the tests of this room share: an allocator that counts and can fail, and access to single positions.
+#pragma once
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "core/error.h"
+#include "kv/state.h"
+#include "support/catch.h"
+
+namespace ingle::kv {
+
+struct TestAllocator {
+  std::atomic<int64_t> live_bytes{0}, calls{0},
+      fail_at{-1};  // fail_at: the number of the call that returns null
+  Allocator get() {
+    return {[](size_t bytes, size_t alignment, void* user) -> void* {
+              auto& self = *static_cast<TestAllocator*>(user);
+              if (self.calls++ == self.fail_at) return nullptr;
+              void* memory = system_allocator().allocate(bytes, alignment, nullptr);
+              self.live_bytes += static_cast<int64_t>(bytes);
+              std::memset(memory, 0xff, bytes);  // NaN in every type: nobody may count on fresh memory
+              return memory;
+            },
+            [](void* memory, size_t bytes, void* user) {
+              static_cast<TestAllocator*>(user)->live_bytes -= static_cast<int64_t>(bytes);
+              system_allocator().release(memory, bytes, nullptr);
+            },
+            this};
+  }
+};
+
+inline PartSpec full_part(StateType type = StateType::f16) {
+  return {
+      .kind = PartKind::pages, .type = type, .n_layers = 2, .n_kv_heads = 2, .dk = 4, .dv = 3, .window = 0};
+}
+inline PartSpec window_part(int64_t window, StateType type = StateType::f32) {
+  return {.kind = PartKind::window,
+          .type = type,
+          .n_layers = 1,
+          .n_kv_heads = 2,
+          .dk = 2,
+          .dv = 5,
+          .window = window};
+}
+
+inline size_t element_bytes(const PartSpec& p) { return p.type == StateType::f32 ? 4 : 2; }
+
+// Calls f(bytes of one element, number) for every element that belongs to one position of a page.
+template <class F>
+void for_each_element(const PartSpec& p, std::byte* page, int64_t slot, F f) {
+  const auto e = static_cast<int64_t>(element_bytes(p));
+  uint32_t n = 0;
+  for (int64_t layer = 0; layer < p.n_layers; ++layer) {
+    for (int64_t head = 0; head < p.n_kv_heads; ++head) {
+      for (int64_t d = 0; d < p.dk; ++d)
+        f(page + p.k_offset(layer, head) + (d * kPageTokens + slot) * e, n++);
+      for (int64_t d = 0; d < p.dv; ++d) f(page + p.v_offset(layer, head) + (slot * p.dv + d) * e, n++);
+    }
+  }
+}
+
+inline void write_position(const SequenceState& s, size_t part, const PartSpec& p, int64_t pos,
+                           uint32_t value) {
+  std::byte* page = s.pages(part)[static_cast<size_t>(pos / kPageTokens)];
+  REQUIRE(page != nullptr);
+  for_each_element(p, page, pos % kPageTokens, [&](std::byte* at, uint32_t n) {
+    const uint32_t v = value * 2654435761u + n;
+    std::memcpy(at, &v, element_bytes(p));
+  });
+}
+
+inline bool holds(const SequenceState& s, size_t part, const PartSpec& p, int64_t pos, uint32_t value) {
+  std::byte* page = s.pages(part)[static_cast<size_t>(pos / kPageTokens)];
+  if (!page) return false;
+  bool ok = true;
+  for_each_element(p, page, pos % kPageTokens, [&](std::byte* at, uint32_t n) {
+    const uint32_t v = value * 2654435761u + n;
+    ok &= std::memcmp(at, &v, element_bytes(p)) == 0;
+  });
+  return ok;
+}
+
+inline bool is_zero(const SequenceState& s, size_t part, const PartSpec& p, int64_t pos) {
+  bool ok = true;
+  for_each_element(p, s.pages(part)[static_cast<size_t>(pos / kPageTokens)], pos % kPageTokens,
+                   [&](std::byte* at, uint32_t) {
+                     const uint32_t zero = 0;
+                     ok &= std::memcmp(at, &zero, element_bytes(p)) == 0;
+                   });
+  return ok;
+}
+
+// Reserves, writes `value` for each new position in every part, commits.
+inline void extend(SequenceState& s, const StatePool& pool, int64_t n, uint32_t value) {
+  s.reserve(n);
+  for (size_t i = 0; i < pool.parts().size(); ++i)
+    for (int64_t p = s.length(); p < s.length() + n; ++p) write_position(s, i, pool.parts()[i], p, value);
+  s.commit(n);
+}
+
+template <class F>
+Error error_of(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e;
+  }
+  FAIL("expected an error");
+  return Error(Code::ok, "", "");
+}
+
+}  // namespace ingle::kv
