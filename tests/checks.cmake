@@ -1,0 +1,38 @@
+# Checks that are no executables of ours, with the label `static`: arrows, public headers, and what was built.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+function(ingle_check name)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS static)
+endfunction()
+
+ingle_check(arrows ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/arrows.py ${PROJECT_SOURCE_DIR})
+ingle_check(arrows_self_test ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/arrows.py --self-test)
+
+# Each public header compiles alone; those of the C API as strict C11 too.
+set(strict -fsyntax-only -Wall -Wextra -Wpedantic -pedantic-errors -Werror -I${PROJECT_SOURCE_DIR}/include)
+file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ingle/*.h ${PROJECT_SOURCE_DIR}/include/ingle/*.hpp)
+foreach(header IN LISTS headers)
+  get_filename_component(name ${header} NAME)
+  ingle_check(header_cxx_${name} ${CMAKE_CXX_COMPILER} -std=c++20 ${strict} -x c++
+              -include ${header} /dev/null)
+  if(name MATCHES "\\.h$")
+    ingle_check(header_c_${name} ${CMAKE_C_COMPILER} -std=c11 ${strict} -Wstrict-prototypes -x c -include ${header} /dev/null)
+  endif()
+endforeach()
+
+# Sanitizers and coverage bring symbols and libraries of their own.
+if(NOT INGLE_SANITIZE AND NOT INGLE_COVERAGE)
+  if(TARGET ingle_kernels)
+    set(objects "$<FILTER:$<TARGET_OBJECTS:ingle_kernels>,INCLUDE,/(x86|arm)/>")
+    add_test(NAME units_without_weak_symbols COMMAND_EXPAND_LISTS
+             COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/binaries.py weak "${objects}")
+    set_tests_properties(units_without_weak_symbols PROPERTIES LABELS static)
+  endif()
+  if(TARGET ingle_c)
+    foreach(check exports needs)
+      ingle_check(shared_library_${check}
+                  ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/binaries.py ${check} $<TARGET_FILE:ingle_c>)
+    endforeach()
+  endif()
+endif()
