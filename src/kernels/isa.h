@@ -6,7 +6,7 @@
 namespace ingle::kernels {
 
 // Activations of m tokens, k values each. Quantised form (the numeric contract, docs/contracts/numerics.md): blocks of
-// 32 along k, d = amax / 127, q = round-half-even(x / d) in [-127, 127], and the sums of q over each 16.
+// 32 along k, d = amax / 127, q = round-half-even(x * (127 / amax)) in [-127, 127], and the sums of q over each 16.
 struct Activations {
   int64_t m, k;
   const float* f;      // [m][ldf]; always present

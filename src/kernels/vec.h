@@ -17,7 +17,8 @@ int64_t attend_scratch_bytes(int64_t n_rows, int64_t dk, int64_t dv);
 
 // Own sine and cosine in double (no libm, so no machine's library changes a bit): c[i], s[i] = cos, sin of
 // position * inverse_frequency[i], times `magnitude`.
-void rope_angles(int64_t position, const double* inverse_frequency, int64_t n, double magnitude, float* c, float* s);
+void rope_angles(int64_t position, const double* inverse_frequency, int64_t n, double magnitude, float* c,
+                 float* s);
 double exp_double(double x);  // own exp, used where log-probabilities are made
 double log_double(double x);
 float half_to_float(uint16_t h);

@@ -1,0 +1,125 @@
+// Attention against double precision, and equal bits on every instruction set.
+#include "attend_support.h"
+
+using namespace attend_test;
+
+namespace {
+
+void check(const State& s, const Query& query) {
+  const std::vector<double> want = oracle(s, query);
+  std::vector<float> first;
+  for (const VecRow* row : rows()) {
+    const std::vector<float> got = run(*row, s, query);
+    if (first.empty()) first = got;
+    INFO(row->isa << " type " << s.type << " n " << s.n << " dk " << s.dk << " dv " << s.dv << " rows "
+                  << query.rows());
+    CHECK(worst_error(got, want) < 3e-6);
+    CHECK(same_bits(first, got));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("attention over each state type and head size", "[attend]") {
+  struct Size {
+    int64_t dk, dv;
+  };
+  for (const int32_t type : {kKvF32, kKvF16, kKvBf16}) {
+    for (const Size size : {Size{1, 1}, Size{8, 8}, Size{16, 16}, Size{64, 64}, Size{80, 80}, Size{96, 96},
+                            Size{128, 128}, Size{192, 128}, Size{24, 40}, Size{33, 17}, Size{256, 256}}) {
+      const State s(*rows()[0], type, 45, size.dk, size.dv, 3);
+      check(s, causal(s, 7, 3, 0, 4));
+    }
+  }
+}
+
+TEST_CASE("attention with any number of rows", "[attend]") {
+  const State s(*rows()[0], kKvF16, 70, 32, 48, 5);
+  for (int64_t tokens = 1; tokens <= 27; ++tokens) check(s, causal(s, tokens, 1, 0, 6));
+}
+
+TEST_CASE("attention across the borders of pages and splits", "[attend]") {
+  for (const int64_t n : {1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 300, 511, 512, 513, 800}) {
+    const State s(*rows()[0], kKvF16, n, 16, 16, 7);
+    check(s, causal(s, std::min<int64_t>(n, 20), 2, 0, 8));
+  }
+}
+
+TEST_CASE("attention through a window, with absent pages before it", "[attend]") {
+  for (const int64_t window : {1, 5, 31, 33, 100, 257, 400}) {
+    State s(*rows()[0], kKvBf16, 700, 24, 24, 9);
+    const Query query = causal(s, 40, 2, window, 10);
+    const int64_t lowest = *std::min_element(query.first.begin(), query.first.end());
+    for (int64_t p = 0; p < lowest / 32; ++p) s.table[idx(p)] = nullptr;
+    check(s, query);
+  }
+}
+
+TEST_CASE("rows with unrelated ranges, and rows that see nothing", "[attend]") {
+  const State s(*rows()[0], kKvF16, 600, 16, 20, 11);
+  Query query = causal(s, 11, 2, 0, 12);
+  const int64_t firsts[] = {0, 599, 300, 31, 32, 255, 256, 257, 10, 500, 64};
+  const int64_t lasts[] = {0, 599, 310, 31, 63, 255, 256, 511, 9, 450, 95};
+  for (size_t i = 0; i < 11; ++i) {
+    query.first[2 * i] = firsts[i];
+    query.last[2 * i] = lasts[i];
+  }
+  check(s, query);
+  for (const VecRow* row : rows()) {
+    const std::vector<float> got = run(*row, s, query);
+    for (int64_t d = 0; d < s.dv; ++d) CHECK(got[idx(16 * s.dv + d)] == 0.0f);
+  }
+}
+
+TEST_CASE("softcap and sinks", "[attend]") {
+  const State s(*rows()[0], kKvF16, 300, 64, 64, 13);
+  Query query = causal(s, 9, 4, 0, 14);
+  query.scale = 1.0f;
+  query.softcap = 20.0f;
+  check(s, query);
+  query.softcap = 0.0f;
+  query.scale = 0.125f;
+  query.sink = Source(15).many(query.rows(), -3.0f, 6.0f);
+  check(s, query);
+  query.softcap = 5.0f;
+  query.last[3] = -1;  // a row with nothing but its sink
+  query.first[3] = 0;
+  check(s, query);
+}
+
+TEST_CASE("large logits do not overflow", "[attend]") {
+  const State s(*rows()[0], kKvF32, 520, 16, 16, 16);
+  Query query = causal(s, 5, 3, 0, 17);
+  query.scale = 30.0f;
+  const std::vector<double> want = oracle(s, query);
+  std::vector<float> first;
+  for (const VecRow* row : rows()) {
+    const std::vector<float> got = run(*row, s, query);
+    if (first.empty()) first = got;
+    CHECK(worst_error(got, want) < 3e-4);  // logits of some hundreds carry 1e-5 of rounding
+    CHECK(same_bits(first, got));
+  }
+}
+
+TEST_CASE("kv_store gives the same bits everywhere and touches only its slot", "[attend]") {
+  for (const int32_t type : {kKvF32, kKvF16, kKvBf16}) {
+    std::vector<std::vector<uint8_t>> first;
+    for (const VecRow* row : rows()) {
+      State s(*row, type, 40, 19, 35, 18);
+      s.k[3] = 1e-7f, s.k[4] = 70000.0f, s.k[5] = 3.4e38f, s.v[0] = NAN, s.v[1] = -1e-41f,
+      s.v[2] = 1.00390625f;
+      std::vector<std::vector<uint8_t>> before = s.pages;
+      s.put(*row, 0);
+      if (first.empty()) first = s.pages;
+      INFO(row->isa << " type " << type);
+      CHECK(s.pages == first);
+      CHECK(std::isnan(s.v[0]));
+      if (type == kKvBf16) CHECK(s.v[2] == 1.0f);  // a tie goes to the even side
+      before[0] = s.pages[0];
+      CHECK(s.pages == before);
+      for (size_t i = 40 % 32; i < 32; ++i) {  // slots that were never written
+        CHECK(s.pages[1][static_cast<size_t>(s.k_offset) + i * value_bytes(type)] == 0xFF);
+      }
+    }
+  }
+}
