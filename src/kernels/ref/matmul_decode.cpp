@@ -1,0 +1,140 @@
+// The last rows of the list: weights stay as the file's blocks, 16 rows at a time are decoded to f32 and the
+// f32 tiles of some ISA do the rest. So a format that only knows how to decode runs at once.
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/layout.h"
+#include "kernels/ref/ref.h"
+#include "kernels/units.h"
+#include "quant/codes.h"
+
+namespace ingle::kernels {
+namespace {
+
+constexpr size_t kMaxFormats = 64;
+enum Tile : size_t { kTileAvx512, kTileAvx2, kTilePlain, kTiles };
+
+const MatmulRow& f32_row(size_t tile) {
+  const MatmulUnit* units[kTiles] = {&ingle_matmul_avx512, &ingle_matmul_avx2, &ingle_matmul_plain};
+  const MatmulUnit& unit = *units[tile];
+  for (int32_t i = 0; i < unit.n_rows; ++i)
+    if (unit.rows[i].layout == kLayoutF32) return unit.rows[i];
+  return ingle_matmul_plain
+      .rows[0];  // not reached: each unit has an f32 row (tests/kernels/matmul_select.cpp)
+}
+
+quant::QuantWeight view_of(const MatmulArgs& a, const quant::QuantFormat& format) {
+  quant::QuantWeight w;
+  w.format = &format;
+  w.shape = Shape{a.n, a.k};
+  const auto elements = static_cast<uint64_t>(a.n) * static_cast<uint64_t>(a.k);
+  w.parts[0] = {format.dtype.type, w.shape, reinterpret_cast<const std::byte*>(a.w),
+                elements / format.dtype.block_elems * format.dtype.block_bytes};
+  return w;
+}
+
+template <size_t kTile>
+int64_t decode_scratch(int64_t m, int64_t k) {
+  return 2 * k * kRows * 4 + f32_row(kTile).scratch_bytes(m, k);
+}
+
+template <size_t kFormat, size_t kTile>
+void run_decode(const MatmulArgs* a) {
+  const quant::QuantFormat& format = *quant::all_formats()[kFormat];
+  const quant::QuantWeight w = view_of(*a, format);
+  const int64_t k = a->k;
+  auto* decoded = reinterpret_cast<float*>(a->scratch);
+  float* tile = decoded + k * kRows;
+  MatmulArgs inner = *a;
+  inner.w = reinterpret_cast<const uint8_t*>(tile);
+  inner.scratch = reinterpret_cast<uint8_t*>(tile + k * kRows);
+  inner.group0 = 0;
+  inner.group1 = 1;
+  for (int64_t g = a->group0; g < a->group1; ++g) {
+    const int64_t row = g * kRows, rows = a->n - row < kRows ? a->n - row : kRows;
+    format.decode_rows(w, row, rows, decoded);
+    std::memset(tile, 0, static_cast<size_t>(k * kRows) * sizeof(float));
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t i = 0; i < k; ++i) tile[i * kRows + r] = decoded[r * k + i];
+    inner.n = rows;
+    inner.bias = a->bias ? a->bias + row : nullptr;
+    inner.y = a->y + row;
+    f32_row(kTile).run(&inner);
+  }
+}
+
+// The oracle as a row, so that a whole model can run on it. Slow: it decodes again for every call.
+template <size_t kFormat>
+void run_ref_q(const MatmulArgs* a) {
+  const quant::QuantWeight w = view_of(*a, *quant::all_formats()[kFormat]);
+  const int64_t row0 = a->group0 * kRows;
+  const int64_t row1 = a->group1 * kRows < a->n ? a->group1 * kRows : a->n;
+  auto* y = reinterpret_cast<float*>(a->scratch);  // [m] of one row
+  for (int64_t row = row0; row < row1; ++row) {
+    quant::QuantWeight one = w;
+    const uint64_t bytes = w.parts[0].bytes / static_cast<uint64_t>(a->n);
+    one.shape = Shape{1, a->k};
+    one.parts[0] = {w.parts[0].type, one.shape, w.parts[0].data + static_cast<uint64_t>(row) * bytes, bytes};
+    ref_q_matmul(one, a->x, y, 1);
+    for (int64_t t = 0; t < a->x.m; ++t) {
+      float value = y[t];
+      float& out = a->y[t * a->ldy + row];
+      if (a->bias) value += a->bias[row];
+      if (a->accumulate) value += out;
+      out = value;
+    }
+  }
+}
+int64_t ref_q_scratch(int64_t m, int64_t) { return (m * 4 + 63) / 64 * 64; }
+
+using Run = void (*)(const MatmulArgs*);
+struct Runs {
+  Run decode[kMaxFormats][kTiles];
+  Run ref_q[kMaxFormats];
+};
+template <size_t... kFormat>
+constexpr Runs make_runs(std::index_sequence<kFormat...>) {
+  return {{{run_decode<kFormat, kTileAvx512>, run_decode<kFormat, kTileAvx2>,
+            run_decode<kFormat, kTilePlain>}...},
+          {run_ref_q<kFormat>...}};
+}
+
+// A row's name and format are C strings that live as long as the table.
+struct BlockRows {
+  std::vector<std::string> names;
+  std::vector<MatmulRow> rows;
+  BlockRows() {
+    static constexpr Runs runs = make_runs(std::make_index_sequence<kMaxFormats>());
+    const auto formats = quant::all_formats();
+    const size_t n = formats.size() < kMaxFormats ? formats.size() : kMaxFormats;
+    names.reserve(n * (kTiles + 2));
+    for (size_t tile = 0; tile < kTiles; ++tile)
+      for (size_t f = 0; f < n; ++f) {
+        const std::string isa = f32_row(tile).isa;
+        constexpr int64_t (*scratch[kTiles])(int64_t, int64_t) = {
+            decode_scratch<kTileAvx512>, decode_scratch<kTileAvx2>, decode_scratch<kTilePlain>};
+        add(std::string(formats[f]->name) + "_f32_gemm_decode_" + isa, f32_row(tile).isa, *formats[f],
+            kActF32, runs.decode[f][tile], scratch[tile]);
+      }
+    for (size_t f = 0; f < n; ++f)
+      add(std::string(formats[f]->name) + "_ref_q", "ref_q", *formats[f],
+          quant::find_codes(*formats[f]) ? kActQ8 : kActF32, runs.ref_q[f], ref_q_scratch);
+  }
+  void add(std::string name, const char* isa, const quant::QuantFormat& format, int32_t activation, Run run,
+           int64_t (*scratch)(int64_t, int64_t)) {
+    names.push_back(std::move(name));
+    // The catalog's names are string literals, so their data ends with a null.
+    rows.push_back({names.back().c_str(), isa, format.name.data(), kLayoutBlocks, activation, run, scratch});
+  }
+};
+
+}  // namespace
+
+std::span<const MatmulRow> block_rows() {
+  static const BlockRows table;
+  return table.rows;
+}
+
+}  // namespace ingle::kernels

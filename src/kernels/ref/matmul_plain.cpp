@@ -1,0 +1,168 @@
+// The packed layouts in plain C++: what runs where no ISA unit can, with the same bits.
+#include <cstdint>
+
+#include "kernels/isa.h"
+#include "kernels/layout.h"
+#include "kernels/strips.h"
+#include "kernels/units.h"
+#include "quant/blocks.h"
+
+namespace ingle::kernels {
+namespace {
+
+uint16_t read16(const uint8_t* p) {
+  uint16_t v;
+  __builtin_memcpy(&v, p, 2);
+  return v;
+}
+template <class T>
+T read(const uint8_t* p) {
+  T v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// One block of a group as u8: [8][16][4].
+template <int kBits>
+void unpack(const uint8_t* codes, uint8_t* u) {
+  for (int i = 0; i < 256; ++i) {
+    if constexpr (kBits == 8) {
+      u[i] = codes[i];
+      u[i + 256] = codes[i + 256];
+      continue;
+    }
+    u[i] = codes[i] & 15;
+    u[i + 256] = static_cast<uint8_t>(codes[i] >> 4);
+    if constexpr (kBits == 5) {
+      const int plane = codes[256 + i % 64];
+      u[i] = static_cast<uint8_t>(u[i] | (plane >> (i / 64) & 1) << 4);
+      u[i + 256] = static_cast<uint8_t>(u[i + 256] | (plane >> (4 + i / 64) & 1) << 4);
+    }
+    if constexpr (kBits == 6) {
+      const int shift = i / 64 * 2;
+      u[i] = static_cast<uint8_t>(u[i] | (codes[256 + i % 64] >> shift & 3) << 4);
+      u[i + 256] = static_cast<uint8_t>(u[i + 256] | (codes[320 + i % 64] >> shift & 3) << 4);
+    }
+  }
+}
+
+void store(const TileOut& out, int64_t t, const float* acc) {
+  float* y = out.y + t * out.ldy;
+  for (int r = 0; r < out.rows; ++r) {
+    float value = acc[r];
+    if (out.bias) value += out.bias[r];
+    if (out.accumulate) value += y[r];
+    y[r] = value;
+  }
+}
+
+template <int kId>
+struct Plain {
+  static constexpr int32_t kLayout = kId;
+  static constexpr int64_t kWidest = 4;
+  static constexpr LayoutSpec kSpec = layout_spec(kId);
+  static constexpr int32_t kRecord = record_bytes<kId>();
+  static constexpr bool kHasMin = kSpec.zero_shift < 0;
+
+  static int64_t strip_bytes(int64_t k) { return k / kBlock * kRecord; }
+  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
+    pack_strip<kId>(x, t0, tokens, out);
+  }
+
+  // scale[2][16] and min[16] of one block; the second scale only for sub-blocks of 16.
+  static void read_scales(const uint8_t* scales, const uint8_t* super, float (&scale)[2][kRows], float* min) {
+    for (int r = 0; r < kRows; ++r) {
+      if constexpr (kSpec.super == 0) {
+        scale[0][r] = quant::half_to_float(read16(scales + 2 * r));
+        if constexpr (kHasMin) min[r] = quant::half_to_float(read16(scales + 32 + 2 * r));
+      } else if constexpr (kHasMin) {
+        scale[0][r] = quant::half_to_float(read16(super + 2 * r)) * static_cast<float>(scales[r]);
+        min[r] = -(quant::half_to_float(read16(super + 32 + 2 * r)) * static_cast<float>(scales[16 + r]));
+      } else {
+        for (int h = 0; h < 2; ++h)
+          scale[h][r] = quant::half_to_float(read16(super + 2 * r)) *
+                        static_cast<float>(static_cast<int8_t>(scales[16 * h + r]));
+      }
+    }
+  }
+
+  static void apply(const uint8_t* u, const uint8_t* a, const float (&scale)[2][kRows], const float* min,
+                    float* acc) {
+    const float d = read<float>(a + 32);
+    const auto* q = reinterpret_cast<const int8_t*>(a);
+    constexpr int kSubs = kBlock / kSpec.sub, kGroups = 8 / kSubs;
+    for (int h = 0; h < kSubs; ++h)
+      for (int r = 0; r < kRows; ++r) {
+        int32_t dot = kHasMin ? 0 : read<int32_t>(a + 36 + 4 * h);
+        for (int j = h * kGroups; j < (h + 1) * kGroups; ++j)
+          for (int i = 0; i < 4; ++i) dot += u[64 * j + 4 * r + i] * q[4 * j + i];
+        acc[r] = __builtin_fmaf(static_cast<float>(dot), scale[h][r] * d, acc[r]);
+        if constexpr (kHasMin) acc[r] = __builtin_fmaf(min[r], read<float>(a + 36), acc[r]);
+      }
+  }
+
+  template <int kTokens>
+  static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
+    float acc[kTokens][kRows] = {};
+    uint8_t u[512];
+    float scale[2][kRows], min[kRows];
+    for (int64_t b = 0; b < k / kBlock; ++b) {
+      const BlockPlace place = block_place(kSpec, b);
+      unpack<kSpec.bits>(w + place.codes, u);
+      read_scales(w + place.scales, w + place.super, scale, min);
+      for (int t = 0; t < kTokens; ++t, strip += kRecord) apply(u, strip, scale, min, acc[t]);
+    }
+    for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
+  }
+};
+
+template <int kId>
+struct PlainFloat {
+  static constexpr int32_t kLayout = kId;
+  static constexpr int64_t kWidest = 4;
+  static int64_t strip_bytes(int64_t k) { return k * 4; }
+  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
+    pack_float_strip(x, t0, tokens, reinterpret_cast<float*>(out));
+  }
+  static float weight(const uint8_t* w, int64_t i) {
+    if constexpr (kId == kLayoutF32) return read<float>(w + 4 * i);
+    if constexpr (kId == kLayoutF16) return quant::half_to_float(read16(w + 2 * i));
+    return quant::bf16_to_float(read16(w + 2 * i));
+  }
+  template <int kTokens>
+  static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
+    float acc[kTokens][kRows] = {};
+    for (int64_t i = 0; i < k; ++i)
+      for (int r = 0; r < kRows; ++r) {
+        const float value = weight(w, i * kRows + r);
+        for (int t = 0; t < kTokens; ++t)
+          acc[t][r] = __builtin_fmaf(value, read<float>(strip + 4 * (i * kTokens + t)), acc[t][r]);
+      }
+    for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
+  }
+};
+
+#define INGLE_Q8(name, layout)                                                           \
+  {                                                                                      \
+    name "_q8_gemm_plain_r16", "plain", name, layout, kActQ8, run_strips<Plain<layout>>, \
+        strip_scratch<Plain<layout>>                                                     \
+  }
+#define INGLE_F32(name, layout)                                                                 \
+  {                                                                                             \
+    name "_f32_gemm_plain_r16", "plain", name, layout, kActF32, run_strips<PlainFloat<layout>>, \
+        strip_scratch<PlainFloat<layout>>                                                       \
+  }
+constexpr MatmulRow kMatmulRows[] = {
+    INGLE_Q8("q4_0", kLayoutQ4_0), INGLE_Q8("q4_1", kLayoutQ4_1),  INGLE_Q8("q5_0", kLayoutQ5_0),
+    INGLE_Q8("q5_1", kLayoutQ5_1), INGLE_Q8("q8_0", kLayoutQ8_0),  INGLE_Q8("q4_k", kLayoutQ4_K),
+    INGLE_Q8("q5_k", kLayoutQ5_K), INGLE_Q8("q6_k", kLayoutQ6_K),  INGLE_F32("f32", kLayoutF32),
+    INGLE_F32("f16", kLayoutF16),  INGLE_F32("bf16", kLayoutBf16),
+};
+#undef INGLE_Q8
+#undef INGLE_F32
+
+}  // namespace
+
+extern "C" const MatmulUnit ingle_matmul_plain = {kMatmulRows, 11};
+
+}  // namespace ingle::kernels

@@ -1,0 +1,19 @@
+// The rows that each instruction set's units export.
+#pragma once
+#include "kernels/isa.h"
+
+namespace ingle::kernels {
+
+struct MatmulUnit {
+  const MatmulRow* rows;
+  int32_t n_rows;
+};
+
+extern "C" {
+extern const MatmulUnit ingle_matmul_plain;
+extern const MatmulUnit ingle_matmul_avx2;
+extern const MatmulUnit ingle_matmul_avx512;
+extern const MatmulUnit ingle_matmul_avx512vnni;
+}
+
+}  // namespace ingle::kernels

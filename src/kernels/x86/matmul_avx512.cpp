@@ -1,0 +1,80 @@
+// Float matmul tiles with AVX-512F: one ascending fma chain over k per output, lanes are rows.
+#ifdef INGLE_SIMDE
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+#include <simde/x86/f16c.h>
+#include <simde/x86/fma.h>
+#else
+#include <immintrin.h>
+#endif
+#include <stdint.h>
+
+#include "kernels/isa.h"
+#include "kernels/layout.h"
+#include "kernels/strips.h"
+#include "kernels/units.h"
+
+namespace ingle::kernels {
+namespace {
+
+inline __m256i load32(const uint8_t* p) { return _mm256_load_si256(reinterpret_cast<const __m256i*>(p)); }
+
+// Sixteen weights of one k, widened.
+template <int kLayout>
+inline __m512 weights(const uint8_t* w, int64_t i) {
+  if constexpr (kLayout == kLayoutF32) return _mm512_load_ps(reinterpret_cast<const float*>(w) + i * kRows);
+  if constexpr (kLayout == kLayoutF16) return _mm512_cvtph_ps(load32(w + 2 * i * kRows));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load32(w + 2 * i * kRows)), 16));
+}
+
+inline void store_float(const TileOut& out, int64_t t, __m512 acc) {
+  const __mmask16 rows = static_cast<__mmask16>((1u << out.rows) - 1u);
+  float* y = out.y + t * out.ldy;
+  if (out.bias) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, out.bias));
+  if (out.accumulate) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, y));
+  _mm512_mask_storeu_ps(y, rows, acc);
+}
+
+template <int kId>
+struct Float512 {
+  static constexpr int32_t kLayout = kId;
+  static constexpr int64_t kWidest = 12;
+  static int64_t strip_bytes(int64_t k) { return k * 4; }
+  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
+    pack_float_strip(x, t0, tokens, reinterpret_cast<float*>(out));
+  }
+  template <int kTokens>
+  static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
+    const float* x = reinterpret_cast<const float*>(strip);
+    __m512 acc[kTokens];
+    for (int t = 0; t < kTokens; ++t) acc[t] = _mm512_setzero_ps();
+    for (int64_t i = 0; i < k; ++i, x += kTokens) {
+      if constexpr (kTokens <= 4)
+        _mm_prefetch(reinterpret_cast<const char*>(w + i * (kId == kLayoutF32 ? 64 : 32) + 2048),
+                     _MM_HINT_T0);
+      const __m512 value = weights<kId>(w, i);
+      for (int t = 0; t < kTokens; ++t) acc[t] = _mm512_fmadd_ps(value, _mm512_set1_ps(x[t]), acc[t]);
+    }
+    for (int t = 0; t < kTokens; ++t) store_float(out, t, acc[t]);
+  }
+};
+
+#define INGLE_ROW(name, layout)                                                                 \
+  {                                                                                             \
+    name "_f32_gemm_avx512_r16", "avx512", name, layout, kActF32, run_strips<Float512<layout>>, \
+        strip_scratch<Float512<layout>>                                                         \
+  }
+constexpr MatmulRow kFloatRows[] = {
+    INGLE_ROW("f32", kLayoutF32),
+    INGLE_ROW("f16", kLayoutF16),
+    INGLE_ROW("bf16", kLayoutBf16),
+};
+#undef INGLE_ROW
+
+}  // namespace
+
+#ifndef INGLE_SIMDE
+extern "C" const MatmulUnit ingle_matmul_avx512 = {kFloatRows, 3};
+#endif
+
+}  // namespace ingle::kernels

@@ -1,0 +1,212 @@
+// Integer matmul tiles with AVX-512 VNNI: one block of 16 rows is unpacked into eight registers, and each
+// token of the tile takes eight vpdpbusd with its activations as a broadcast memory operand. Lanes are rows.
+#ifdef INGLE_SIMDE
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+#include <simde/x86/f16c.h>
+#include <simde/x86/fma.h>
+#else
+#include <immintrin.h>
+#endif
+#include <stdint.h>
+
+#include "kernels/isa.h"
+#include "kernels/layout.h"
+#include "kernels/strips.h"
+#include "kernels/units.h"
+
+namespace ingle::kernels {
+namespace {
+
+inline __m512i load64(const uint8_t* p) { return _mm512_load_si512(reinterpret_cast<const void*>(p)); }
+inline __m512i load_epi32x16(const uint8_t* p) {
+  int32_t v;
+  __builtin_memcpy(&v, p, 4);
+  return _mm512_set1_epi32(v);
+}
+inline __m512 load_psx16(const uint8_t* p) {
+  float v;
+  __builtin_memcpy(&v, p, 4);
+  return _mm512_set1_ps(v);
+}
+inline __m512 halves(const uint8_t* p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+inline __m512 bytes_u(const uint8_t* p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+inline __m512 bytes_s(const uint8_t* p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+
+// Keeps GCC from hoisting products out of the loop and spilling them.
+#ifdef INGLE_SIMDE
+#define INGLE_PIN(x)
+#else
+#define INGLE_PIN(x) asm("" : "+v"(x))
+#endif
+
+template <int kShift>
+inline __m512i shifted(__m512i v) {  // bits move left by kShift, right when it is negative; across bytes
+  if constexpr (kShift > 0) return _mm512_slli_epi16(v, kShift);
+  if constexpr (kShift < 0) return _mm512_srli_epi16(v, -kShift);
+  return v;
+}
+
+template <int j>
+inline void add_fifth(__m512i (&w)[8], __m512i plane) {
+  const __m512i bit = _mm512_set1_epi8(16);
+  w[j] = _mm512_or_si512(w[j], _mm512_and_si512(shifted<4 - j>(plane), bit));
+}
+template <int i>
+inline void add_two_bits(__m512i (&w)[8], __m512i low, __m512i high) {
+  const __m512i bits = _mm512_set1_epi8(48);
+  w[i] = _mm512_or_si512(w[i], _mm512_and_si512(shifted<4 - 2 * i>(low), bits));
+  w[i + 4] = _mm512_or_si512(w[i + 4], _mm512_and_si512(shifted<4 - 2 * i>(high), bits));
+}
+
+template <int kBits>
+inline void unpack(const uint8_t* codes, __m512i (&w)[8]) {
+  if constexpr (kBits == 8) {
+    for (int j = 0; j < 8; ++j) w[j] = load64(codes + 64 * j);
+    return;
+  }
+  const __m512i nibble = _mm512_set1_epi8(15);
+  for (int i = 0; i < 4; ++i) {
+    const __m512i both = load64(codes + 64 * i);
+    w[i] = _mm512_and_si512(both, nibble);
+    w[i + 4] = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
+  }
+  if constexpr (kBits == 5) {
+    const __m512i plane = load64(codes + 256);
+    add_fifth<0>(w, plane);
+    add_fifth<1>(w, plane);
+    add_fifth<2>(w, plane);
+    add_fifth<3>(w, plane);
+    add_fifth<4>(w, plane);
+    add_fifth<5>(w, plane);
+    add_fifth<6>(w, plane);
+    add_fifth<7>(w, plane);
+  }
+  if constexpr (kBits == 6) {
+    const __m512i low = load64(codes + 256), high = load64(codes + 320);
+    add_two_bits<0>(w, low, high);
+    add_two_bits<1>(w, low, high);
+    add_two_bits<2>(w, low, high);
+    add_two_bits<3>(w, low, high);
+  }
+}
+
+inline void store(const TileOut& out, int64_t t, __m512 acc) {
+  const __mmask16 rows = static_cast<__mmask16>((1u << out.rows) - 1u);
+  float* y = out.y + t * out.ldy;
+  if (out.bias) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, out.bias));
+  if (out.accumulate) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, y));
+  _mm512_mask_storeu_ps(y, rows, acc);
+}
+
+template <int kId, int kWidestTile>
+struct Vnni {
+  static constexpr int32_t kLayout = kId;
+  static constexpr int64_t kWidest = kWidestTile;
+  static constexpr LayoutSpec kSpec = layout_spec(kId);
+  static constexpr int32_t kRecord = record_bytes<kId>();
+  static constexpr bool kHasMin = kSpec.zero_shift < 0;
+
+  static int64_t strip_bytes(int64_t k) { return k / kBlock * kRecord; }
+  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
+    pack_strip<kId>(x, t0, tokens, out);
+  }
+
+  // kFew tokens from record `a` on: the k-groups [j0, j1) against one sub-block's scale (and min).
+  template <int kFew, int j0, int j1>
+  static inline void apply(const __m512i (&w)[8], const uint8_t* a, __m512 scale, __m512 min, __m512* acc) {
+    __m512i dot[kFew];
+    for (int t = 0; t < kFew; ++t)
+      dot[t] = kHasMin ? _mm512_setzero_si512() : load_epi32x16(a + t * kRecord + 36 + (j0 ? 4 : 0));
+    for (int j = j0; j < j1; ++j)
+      for (int t = 0; t < kFew; ++t) {
+        dot[t] = _mm512_dpbusd_epi32(dot[t], w[j], load_epi32x16(a + t * kRecord + 4 * j));
+        INGLE_PIN(dot[t]);
+      }
+    for (int t = 0; t < kFew; ++t) {
+      const __m512 product = _mm512_mul_ps(scale, load_psx16(a + t * kRecord + 32));
+      acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[t]), product, acc[t]);
+      if constexpr (kHasMin) acc[t] = _mm512_fmadd_ps(min, load_psx16(a + t * kRecord + 36), acc[t]);
+      INGLE_PIN(acc[t]);
+    }
+  }
+
+  template <int kTokens, int kFew>
+  static inline void apply_all(const __m512i (&w)[8], const uint8_t* a, __m512 scale0, __m512 scale1,
+                               __m512 min, __m512 (&acc)[kTokens]) {
+    for (int t = 0; t < kTokens; t += kFew) {
+      if constexpr (kSpec.sub == 32) {
+        apply<kFew, 0, 8>(w, a + t * kRecord, scale0, min, acc + t);
+      } else {
+        apply<kFew, 0, 4>(w, a + t * kRecord, scale0, min, acc + t);
+        apply<kFew, 4, 8>(w, a + t * kRecord, scale1, min, acc + t);
+      }
+    }
+  }
+
+  template <int kTokens>
+  static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
+    constexpr int kFew = kTokens % 4 == 0 ? 4 : kTokens % 3 == 0 ? 3 : kTokens;
+    __m512 acc[kTokens];
+    for (int t = 0; t < kTokens; ++t) acc[t] = _mm512_setzero_ps();
+    const int64_t blocks = k / kBlock;
+    const uint8_t* codes = w;
+    const uint8_t* super = w;
+    for (int64_t b = 0; b < blocks; ++b) {
+      if constexpr (kSpec.super != 0) {
+        if (b % kSuperBlocks == 0) {
+          super = codes;
+          codes += kSuperHeader;
+        }
+      }
+      const bool odd = b % 2 != 0;
+      const uint8_t* scales = odd ? codes - kSpec.scale_bytes : codes + kSpec.code_bytes;
+      if constexpr (kTokens <= 4)
+        for (int line = 0; line < kSpec.code_bytes + kSpec.scale_bytes; line += 64)
+          _mm_prefetch(reinterpret_cast<const char*>(codes + line + 2048), _MM_HINT_T0);
+      __m512i u[8];
+      unpack<kSpec.bits>(codes, u);
+      __m512 scale0, scale1 = _mm512_setzero_ps(), min = _mm512_setzero_ps();
+      if constexpr (kSpec.super == 0) {
+        scale0 = halves(scales);
+        if constexpr (kHasMin) min = halves(scales + 32);
+      } else if constexpr (kHasMin) {
+        scale0 = _mm512_mul_ps(halves(super), bytes_u(scales));
+        min = _mm512_sub_ps(_mm512_setzero_ps(), _mm512_mul_ps(halves(super + 32), bytes_u(scales + 16)));
+      } else {
+        scale0 = _mm512_mul_ps(halves(super), bytes_s(scales));
+        scale1 = _mm512_mul_ps(halves(super), bytes_s(scales + 16));
+      }
+      apply_all<kTokens, kFew>(u, strip, scale0, scale1, min, acc);
+      strip += kTokens * kRecord;
+      codes += odd ? kSpec.code_bytes : kSpec.code_bytes + 2 * kSpec.scale_bytes;
+    }
+    for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
+  }
+};
+
+#define INGLE_ROW(name, layout)                                                                       \
+  {                                                                                                   \
+    name "_q8_gemm_avx512vnni_r16", "avx512vnni", name, layout, kActQ8, run_strips<Vnni<layout, 12>>, \
+        strip_scratch<Vnni<layout, 12>>                                                               \
+  }
+constexpr MatmulRow kMatmulRows[] = {
+    INGLE_ROW("q4_0", kLayoutQ4_0), INGLE_ROW("q4_1", kLayoutQ4_1), INGLE_ROW("q5_0", kLayoutQ5_0),
+    INGLE_ROW("q5_1", kLayoutQ5_1), INGLE_ROW("q8_0", kLayoutQ8_0), INGLE_ROW("q4_k", kLayoutQ4_K),
+    INGLE_ROW("q5_k", kLayoutQ5_K), INGLE_ROW("q6_k", kLayoutQ6_K),
+};
+#undef INGLE_ROW
+
+}  // namespace
+
+#ifndef INGLE_SIMDE
+extern "C" const MatmulUnit ingle_matmul_avx512vnni = {kMatmulRows, 8};
+#endif
+
+}  // namespace ingle::kernels
