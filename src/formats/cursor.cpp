@@ -26,9 +26,7 @@ void Cursor::need(uint64_t n, uint64_t bytes_each, std::string_view what) const 
 void Cursor::bytes(std::span<std::byte> out, std::string_view what) {
   if (out.empty()) return;
   need(out.size(), 1, what);
-  if (const std::byte* all = source_.mapped()) {
-    std::memcpy(out.data(), all + offset_, out.size());
-  } else if (out.size() >= kWindow) {
+  if (out.size() >= kWindow) {
     source_.read(offset_, out);
   } else {
     const bool inside = offset_ >= window_start_ && offset_ + out.size() <= window_start_ + window_.size();

@@ -1,5 +1,6 @@
-// Reads a header front to back, from a mapping or through a small window. Nothing is allocated for a length
-// before the bytes it promises are known to be there.
+// Reads a header front to back through a small window, never from the mapping: a file that is cut short
+// meanwhile is an error then. Nothing is allocated for a length before the bytes it promises are known to be
+// there.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -60,7 +61,7 @@ class Cursor {
   uint64_t size_;
   uint64_t offset_ = 0;
   std::string_view kind_, name_;
-  std::vector<std::byte> window_;  // of an unmapped source
+  std::vector<std::byte> window_;
   uint64_t window_start_ = 0;
 };
 

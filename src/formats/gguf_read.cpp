@@ -24,7 +24,7 @@ class PartReader {
   bool read_bool();
   void read_tensors();
   TensorInfo read_tensor();
-  Shape read_shape(const std::string& name);
+  Shape read_shape();
   const DTypeInfo& read_type();
   void check_keys() const;
   uint64_t alignment() const;
@@ -67,6 +67,11 @@ void PartReader::read_preamble() {
   }
   n_tensors_ = in_.number<uint64_t>("the number of tensors");
   n_keys_ = in_.number<uint64_t>("the number of metadata keys");
+  if (n_keys_ > kMaxKeys || n_tensors_ > kMaxTensors) {
+    fail(Code::corrupt, in_.where(),
+         format("{} tensors and {} metadata keys, expected at most {} and {}", n_tensors_, n_keys_,
+                kMaxTensors, kMaxKeys));
+  }
   // The least that an entry takes: lengths, a name of one byte, type, and one byte of value (or one
   // dimension, offset).
   in_.need(n_keys_, 8 + 1 + 4 + 1, "the metadata");
@@ -230,7 +235,7 @@ const DTypeInfo& PartReader::read_type() {
 }
 
 // The file lists the fastest dimension first; a Shape the slowest.
-Shape PartReader::read_shape(const std::string& name) {
+Shape PartReader::read_shape() {
   const auto n_dims = in_.number<uint32_t>("the number of dimensions");
   if (n_dims < 1 || n_dims > kMaxDims) {
     fail(Code::corrupt, in_.where(), format("has {} dimensions, expected 1 to {}", n_dims, kMaxDims));
@@ -243,7 +248,7 @@ Shape PartReader::read_shape(const std::string& name) {
     if (ne[i] == 0) fail(Code::corrupt, in_.where(), format("dimension {} is 0, expected 1 or more", i));
     if (!product || *product > kMaxTensorElements) {
       fail(Code::corrupt, in_.where(),
-           format("dimension {} is {}: {} has more than 2^48 elements", i, ne[i], quote(name)));
+           format("with dimension {} of {} it has more than 2^48 elements", i, ne[i]));
     }
     elements = *product;
   }
@@ -257,7 +262,7 @@ TensorInfo PartReader::read_tensor() {
   tensor.source = index_;
   tensor.name = read_name("a tensor's name");
   in_.enter("tensor", tensor.name);
-  tensor.shape = read_shape(tensor.name);
+  tensor.shape = read_shape();
   const DTypeInfo& type = read_type();
   tensor.type = type.type;
   tensor.offset = in_.number<uint64_t>("the tensor's offset");

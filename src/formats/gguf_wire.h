@@ -15,6 +15,7 @@ constexpr std::string_view kSplitNo = "split.no", kSplitCount = "split.count",
 
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint64_t kMinAlignment = 8, kMaxAlignment = 64 * 1024;
+constexpr uint64_t kMaxKeys = 1ull << 20, kMaxTensors = 1ull << 20;
 constexpr uint64_t kMaxNameBytes = 65535;           // keys (the specification's limit) and tensor names
 constexpr uint64_t kMaxStringBytes = 64ull << 20;   // a value
 constexpr uint64_t kMaxArrayElements = 1ull << 25;  // of all arrays of a file together: bounds our memory

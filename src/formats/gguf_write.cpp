@@ -244,6 +244,10 @@ void pad(AtomicFile& file, uint64_t alignment) {
 void write_gguf(const std::string& path, const GgufMeta& meta, std::span<const GgufTensor> tensors,
                 const DTypeTable& types,
                 const std::function<void(size_t i, std::vector<std::byte>& out)>& bytes_of_tensor) {
+  if (meta.size() > gguf::kMaxKeys || tensors.size() > gguf::kMaxTensors) {
+    fail(Code::invalid_argument, "write_gguf",
+         format("{} keys and {} tensors, at most {} each fit", meta.size(), tensors.size(), gguf::kMaxKeys));
+  }
   const uint64_t alignment = gguf::check_meta(meta);
   const std::vector<gguf::Placed> placed = gguf::place_all(tensors, types, alignment);
   AtomicFile file(path);

@@ -1,7 +1,7 @@
 #include "formats/safetensors.h"
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/checked_math.h"
@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the reference's limit
 constexpr uint64_t kMaxElements = 1ull << 48;
+constexpr size_t kMaxTensors = 1 << 20, kMaxMetadata = 1 << 16,
+                 kMaxDims = 16;  // bound the memory of a header
 constexpr std::string_view kMetadata = "__metadata__";
 
 // One entry of the header as it stands there.
@@ -26,20 +28,21 @@ struct Entry {
 // construction, and names that appear twice stay visible (a document tree would drop the first).
 class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit HeaderHandler(const std::string& file) : file_(file) {}
-  std::vector<Entry> entries;
+  HeaderHandler(const std::string& file, std::function<void(const Entry&)> on_tensor)
+      : file_(file), on_tensor_(std::move(on_tensor)) {}
   MetaList metadata;
 
   bool start_object(std::size_t) override {
     if (level_ == Level::outside) return level_ = Level::top, true;
     if (level_ == Level::name_seen) {
       if (in_metadata()) return level_ = Level::metadata, true;
-      entries.push_back({name_, {}, {}, {}});
+      entry_ = {name_, {}, {}, {}};
       return level_ = Level::tensor, true;
     }
     return unexpected("an object");
   }
   bool end_object() override {
+    if (level_ == Level::tensor) on_tensor_(entry_);
     level_ = level_ == Level::top ? Level::done : Level::top;
     return true;
   }
@@ -55,9 +58,10 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool string(string_t& value) override {
     if (level_ == Level::metadata) {
+      if (metadata.size() == kMaxMetadata) refuse(format("has more than {} entries", kMaxMetadata));
       metadata.emplace_back(std::move(field_), std::move(value));
     } else if (level_ == Level::tensor && field_ == "dtype") {
-      set(entries.back().dtype, std::move(value));
+      set(entry_.dtype, std::move(value));
     } else {
       return unexpected("a string");
     }
@@ -76,7 +80,9 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_unsigned(number_unsigned_t value) override {
     if (level_ != Level::numbers) return unexpected("a number");
-    numbers_of(field_)->push_back(value);
+    std::vector<uint64_t>& numbers = *numbers_of(field_);
+    if (numbers.size() == kMaxDims) refuse(format("its {} has more than {} numbers", field_, kMaxDims));
+    numbers.push_back(value);
     return true;
   }
   bool null() override { return unexpected("null"); }
@@ -93,7 +99,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
 
   bool in_metadata() const { return name_ == kMetadata; }
   std::optional<std::vector<uint64_t>>& numbers_of(const std::string& field) {
-    return field == "shape" ? entries.back().shape : entries.back().data_offsets;
+    return field == "shape" ? entry_.shape : entry_.data_offsets;
   }
   template <class T>
   void set(std::optional<T>& field, T value) {
@@ -116,6 +122,8 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string& file_;
+  std::function<void(const Entry&)> on_tensor_;
+  Entry entry_;
   Level level_ = Level::outside;
   bool metadata_seen_ = false;
   std::string name_, field_;
@@ -127,12 +135,13 @@ class Reader {
 
   CheckpointPtr read() {
     const uint64_t header_bytes = read_length();
-    HeaderHandler header(source_->name());
-    parse(header_bytes, header);
     data_start_ = 8 + header_bytes;
     std::vector<TensorInfo> tensors;
-    tensors.reserve(header.entries.size());
-    for (const Entry& entry : header.entries) tensors.push_back(check(entry));
+    HeaderHandler header(source_->name(), [&](const Entry& entry) {
+      if (tensors.size() == kMaxTensors) fail(Code::corrupt, source_->name(), "has more than 2^20 tensors");
+      tensors.push_back(check(entry));
+    });
+    parse(header_bytes, header);
     std::sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {
       return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
     });
@@ -160,19 +169,17 @@ class Reader {
   }
 
   void parse(uint64_t n, HeaderHandler& header) const {
-    std::vector<char> copy;
-    const char* text = nullptr;
-    if (const std::byte* all = source_->mapped()) {
-      text = reinterpret_cast<const char*>(all) + 8;
-    } else {
-      copy.resize(n);
-      source_->read(8, std::as_writable_bytes(std::span(copy)));
-      text = copy.data();
-    }
+    std::string text(n, '\0');  // not from the mapping: a file that is cut short meanwhile is an error then
+    source_->read(8, std::as_writable_bytes(std::span(text)));
     // The format says so; it also keeps a byte order mark out.
-    if (*text != '{')
+    if (text.front() != '{')
       fail(Code::corrupt, source_->name() + ", offset 8", "the header does not start with '{'");
-    nlohmann::json::sax_parse(text, text + n, &header);
+    // The parser takes a zero byte for the end of its input; nothing may hide behind one.
+    if (const size_t zero = text.find('\0'); zero != text.npos) {
+      fail(Code::corrupt, format("{}, offset {}", source_->name(), 8 + zero),
+           "the header contains a zero byte");
+    }
+    nlohmann::json::sax_parse(text, &header);
   }
 
   std::string where(const std::string& tensor) const { return source_->name() + ", tensor " + quote(tensor); }
@@ -218,9 +225,12 @@ class Reader {
   void place(const Entry& entry, const DTypeInfo& info, TensorInfo& tensor) const {
     const std::vector<uint64_t>& range = *entry.data_offsets;
     const uint64_t data_bytes = source_->size() - data_start_;
-    if (range.size() != 2 || range[0] > range[1]) {
+    if (range.size() != 2) {
+      fail(Code::corrupt, where(entry.name), format("data_offsets has {} numbers, expected 2", range.size()));
+    }
+    if (range[0] > range[1]) {
       fail(Code::corrupt, where(entry.name),
-           format("data_offsets has {} numbers, expected begin ≤ end", range.size()));
+           format("data_offsets begins at {} and ends at {}", range[0], range[1]));
     }
     if (range[1] > data_bytes) {
       fail(Code::corrupt, where(entry.name),

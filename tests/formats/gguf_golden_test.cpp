@@ -1,11 +1,7 @@
 // Files written by the reference writer (gguf-py), read back.
-#include <cstring>
-
-#include "core/error.h"
 #include "formats/gguf.h"
 #include "formats/safetensors.h"
 #include "support.h"
-#include "support/catch.h"
 
 using namespace ingle;
 using namespace ingle::formats;

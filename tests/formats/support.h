@@ -1,14 +1,16 @@
-// What the tests of this room share: a small type table, a GGUF built by hand, and how refusals are checked.
+// What the tests of this room share: a small type table, sources, and how refusals are checked.
 #pragma once
 #include <cstring>
-#include <filesystem>
-#include <initializer_list>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "formats/checkpoint.h"
 #include "support/catch.h"
+#include "support/errors.h"
+#include "support/paths.h"
+#include "support/temp.h"
 
 namespace ingle::formats::test {
 
@@ -38,9 +40,7 @@ inline const DTypeTable& types() {
   return kTable;
 }
 
-inline std::string data_path(const std::string& name) {
-  return std::string(INGLE_TEST_DATA "/formats/") + name;
-}
+inline std::string data_path(const std::string& name) { return tests::data_path("formats/" + name); }
 
 using Bytes = std::vector<std::byte>;
 
@@ -54,41 +54,34 @@ inline Bytes bytes_in(const Checkpoint& file, std::string_view tensor) {
 
 // `act` must throw an Error of this code whose text holds each of `parts`.
 template <class Act>
-void check_refused(Act&& act, Code code, std::initializer_list<const char*> parts) {
-  std::string text;
-  Code found = Code::ok;
-  try {
-    act();
-  } catch (const Error& error) {
-    text = error.what();
-    found = error.code();
-  }
+void check_refused(Act&& act, Code code, const std::vector<std::string>& parts) {
+  const Error error = tests::error_of(act);
+  const std::string text = error.what() + (" " + error.hint());
   INFO("error: " << text);
-  CHECK(found == code);
-  for (const char* part : parts) {
+  CHECK(error.code() == code);
+  for (const std::string& part : parts) {
     INFO("expected to read: " << part);
-    CHECK(text.find(part) != std::string::npos);
+    CHECK(tests::contains(text, part));
   }
 }
 
-// A folder that goes away with the test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "ingle-formats-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
+inline std::span<const std::byte> as_bytes(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+inline std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
 
- private:
-  std::filesystem::path path_;
-};
+// The same bytes as a mapping and behind a reader.
+inline ByteSourcePtr in_memory(const std::string& bytes, std::string name = "test.bin") {
+  return from_memory(std::move(name), as_bytes(bytes));
+}
+inline ByteSourcePtr behind_reader(const std::string& bytes, std::string name = "test.bin") {
+  return from_reader(std::move(name), bytes.size(), [&bytes](uint64_t offset, std::span<std::byte> out) {
+    std::memcpy(out.data(), bytes.data() + offset, out.size());
+    return true;
+  });
+}
 
 }  // namespace ingle::formats::test
