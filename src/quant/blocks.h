@@ -78,81 +78,81 @@ static constexpr int8_t kFp4Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -
 static constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                           1,    13,   25,  38,  53,  69,  89,  113};
 
-struct BlockQ4_0 {
+struct BlockQ4_0 {  // 32: d * (nibble - 8)
   uint8_t d[2], q[16];
-};  // 32: d * (nibble - 8)
-struct BlockQ4_1 {
+};
+struct BlockQ4_1 {  // 32: d * nibble + m
   uint8_t d[2], m[2], q[16];
-};  // 32: d * nibble + m
-struct BlockQ5_0 {
+};
+struct BlockQ5_0 {  // 32: d * (code - 16)
   uint8_t d[2], h[4], q[16];
-};  // 32: d * (code - 16)
-struct BlockQ5_1 {
+};
+struct BlockQ5_1 {  // 32: d * code + m
   uint8_t d[2], m[2], h[4], q[16];
-};  // 32: d * code + m
-struct BlockQ8_0 {
+};
+struct BlockQ8_0 {  // 32: d * (int8)q
   uint8_t d[2], q[32];
-};  // 32: d * (int8)q
-struct BlockQ2_K {
+};
+struct BlockQ2_K {  // 256
   uint8_t s[16], q[64], d[2], m[2];
-};  // 256
-struct BlockQ3_K {
+};
+struct BlockQ3_K {  // 256
   uint8_t hm[32], q[64], s[12], d[2];
-};  // 256
-struct BlockQ4_K {
+};
+struct BlockQ4_K {  // 256
   uint8_t d[2], m[2], s[12], q[128];
-};  // 256
-struct BlockQ5_K {
+};
+struct BlockQ5_K {  // 256
   uint8_t d[2], m[2], s[12], h[32], q[128];
-};  // 256
-struct BlockQ6_K {
+};
+struct BlockQ6_K {  // 256
   uint8_t ql[128], qh[64], s[16], d[2];
-};  // 256
-struct BlockIQ4_NL {
+};
+struct BlockIQ4_NL {  // 32
   uint8_t d[2], q[16];
-};  // 32
-struct BlockIQ4_XS {
+};
+struct BlockIQ4_XS {  // 256
   uint8_t d[2], sh[2], sl[4], q[128];
-};  // 256
-struct BlockIQ2_XXS {
+};
+struct BlockIQ2_XXS {  // 256: 8 x {g[4], u32}
   uint8_t d[2], q[64];
-};  // 256: 8 x {g[4], u32}
-struct BlockIQ2_XS {
+};
+struct BlockIQ2_XS {  // 256
   uint8_t d[2], q[64], s[8];
-};  // 256
-struct BlockIQ2_S {
+};
+struct BlockIQ2_S {  // 256
   uint8_t d[2], q[32], sign[32], qh[8], s[8];
-};  // 256
-struct BlockIQ3_XXS {
+};
+struct BlockIQ3_XXS {  // 256
   uint8_t d[2], q[64], a[32];
-};  // 256
-struct BlockIQ3_S {
+};
+struct BlockIQ3_S {  // 256
   uint8_t d[2], q[64], qh[8], sign[32], s[4];
-};  // 256
-struct BlockIQ1_S {
+};
+struct BlockIQ1_S {  // 256
   uint8_t d[2], q[32], h[16];
-};  // 256
-struct BlockIQ1_M {
+};
+struct BlockIQ1_M {  // 256
   uint8_t q[32], qh[16], s[8];
-};  // 256
-struct BlockTQ1_0 {
+};
+struct BlockTQ1_0 {  // 256
   uint8_t q[48], qh[4], d[2];
-};  // 256
-struct BlockTQ2_0 {
+};
+struct BlockTQ2_0 {  // 256
   uint8_t q[64], d[2];
-};  // 256
-struct BlockMXFP4 {
+};
+struct BlockMXFP4 {  // 32
   uint8_t e, q[16];
-};  // 32
-struct BlockNVFP4 {
+};
+struct BlockNVFP4 {  // 64
   uint8_t s[4], q[32];
-};  // 64
-struct BlockQ1_0 {
+};
+struct BlockQ1_0 {  // 128
   uint8_t d[2], q[16];
-};  // 128
-struct BlockQ2_0 {
+};
+struct BlockQ2_0 {  // 64
   uint8_t d[2], q[16];
-};  // 64
+};
 
 // n bytes to 2 n codes: low nibbles first, then high nibbles.
 static inline void unpack_nibbles(const uint8_t* q, int n, uint8_t* codes) {

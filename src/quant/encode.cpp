@@ -13,6 +13,8 @@ namespace {
 constexpr float kTiny = 1e-30f;
 // Sums run in 8 lanes of fixed order, so that the compiler can use vectors without changing a bit.
 constexpr int kLanes = 8;
+// Rounds of "codes, then the best scale for them" on the winner of a search; it gains nothing after a few.
+constexpr int kRefinements = 4;
 
 float sum_of(const float (&lanes)[kLanes]) {
   return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
@@ -53,14 +55,15 @@ class Search {
  public:
   Search(const float* x, const float* w, int n, int lo, int hi, ScaleType type)
       : x_(x), w_(w), n_(n), lo_(lo), hi_(hi), type_(type) {}
-  void offer(Affine a) {
+  // True when it is the best so far.
+  bool offer(Affine a) {
     a = {rounded(a.scale, type_), rounded(a.min, type_)};
     const float error = coding_error(x_, w_, n_, a, lo_, hi_);
-    if (first_ || error < error_) {
-      best_ = a;
-      error_ = error;
-    }
+    if (!first_ && !(error < error_)) return false;
     first_ = false;
+    best_ = a;
+    error_ = error;
+    return true;
   }
   Affine best() const { return best_; }
 
@@ -120,16 +123,20 @@ float fit_scale(const float* x, const float* w, int n, int lo, int hi, ScaleType
   for (int i = 0; i < n; ++i) peak = std::fabs(x[i]) > std::fabs(peak) ? x[i] : peak;
   if (std::fabs(peak) < kTiny) return 0;
   Search search(x, w, n, lo, hi, type);
-  search.offer({peak / static_cast<float>(lo), 0});
-  const auto try_around = [&](int end) {
-    for (int step = -6; step <= 6; ++step) {
-      const float inv = (static_cast<float>(end) + 0.15f * static_cast<float>(step)) / peak;
-      const Sums s = sums_of(x, w, n, {}, inv, static_cast<float>(lo), static_cast<float>(hi));
-      if (s.qq > 0) search.offer({s.xq / s.qq, 0});
-    }
+  // The best scale for the codes that a first guess gives.
+  const auto refit = [&](float inv) {
+    const Sums s = sums_of(x, w, n, {}, inv, static_cast<float>(lo), static_cast<float>(hi));
+    return s.qq > 0 && search.offer({s.xq / s.qq, 0});
   };
+  const auto try_around = [&](int end) {
+    for (int step = -6; step <= 6; ++step)
+      refit((static_cast<float>(end) + 0.15f * static_cast<float>(step)) / peak);
+  };
+  search.offer({peak / static_cast<float>(lo), 0});
   try_around(lo);
   if (hi != -lo) try_around(hi);
+  for (int i = 0; i < kRefinements && refit(inverse(search.best().scale)); ++i) {
+  }
   return search.best().scale;
 }
 
@@ -141,14 +148,18 @@ Affine fit_affine(const float* x, const float* w, int n, int max_code, ScaleType
   if (!(range >= kTiny)) return {0, rounded(lo, type)};
   const float last = static_cast<float>(max_code);
   Search search(x, w, n, 0, max_code, type);
-  search.offer({range / last, lo});
-  for (int step = -6; step <= 12; ++step) {
-    const Sums s = sums_of(x, w, n, {0, lo}, (last + 0.15f * static_cast<float>(step)) / range, 0, last);
+  // The best scale and min for the codes that a first guess gives.
+  const auto refit = [&](float inv, float min) {
+    const Sums s = sums_of(x, w, n, {0, min}, inv, 0, last);
     const float determinant = s.w * s.qq - s.q * s.q;
-    if (!(determinant > 0)) continue;
+    if (!(determinant > 0)) return false;
     Affine a{(s.w * s.xq - s.x * s.q) / determinant, (s.qq * s.x - s.q * s.xq) / determinant};
     if (min_not_positive && a.min > 0) a = {s.xq / s.qq, 0};
-    if (a.scale > 0) search.offer(a);
+    return a.scale > 0 && search.offer(a);
+  };
+  search.offer({range / last, lo});
+  for (int step = -6; step <= 12; ++step) refit((last + 0.15f * static_cast<float>(step)) / range, lo);
+  for (int i = 0; i < kRefinements && refit(inverse(search.best().scale), search.best().min); ++i) {
   }
   return search.best();
 }
