@@ -1,0 +1,65 @@
+// Exponential and logarithm of our own: plain double arithmetic in a fixed order, so that the same logits
+// give the same tokens on every machine and C library.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+
+namespace ingle::sampling {
+
+constexpr double kLn2High = 0x1.62e42fee00000p-1;  // Cody and Waite's split: n * high is exact for |n| < 2^20
+constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+
+// e^x for x <= 0, to about one unit in the last place; 0 below the smallest normal result, and for -inf.
+inline double exp_nonpositive(double x) {
+  if (!(x >= -708.0)) return 0.0;
+  constexpr double kLog2e = 0x1.71547652b82fep+0;
+  constexpr double kRound = 0x1.8p52;  // adding it rounds to an integer, kept in the low bits
+  const double shifted = x * kLog2e + kRound;
+  const double n = shifted - kRound;
+  const double r = (x - n * kLn2High) - n * kLn2Low;  // |r| <= ln 2 / 2
+  // Taylor: the first term left out, r^14 / 14!, is below 2^-57.
+  double p = 1.0 / 6227020800.0;
+  for (const double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
+                         1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0})
+    p = p * r + c;
+  const auto exponent = static_cast<uint64_t>(static_cast<int64_t>(n) + 1023) << 52;
+  return p * std::bit_cast<double>(exponent);
+}
+
+// ln x for finite x > 0 in the normal range.
+inline double log_positive(double x) {
+  constexpr double kSqrtHalf = 0x1.6a09e667f3bcdp-1;
+  const auto bits = std::bit_cast<uint64_t>(x);
+  int64_t e = static_cast<int64_t>(bits >> 52) - 1022;
+  double m = std::bit_cast<double>((bits & 0x000fffffffffffffu) | 0x3fe0000000000000u);  // [1/2, 1)
+  if (m < kSqrtHalf) {
+    m *= 2;
+    --e;
+  }
+  // ln m = 2 artanh(s), |s| <= 0.1716; the first term left out is below 2^-60 of the sum.
+  const double s = (m - 1.0) / (m + 1.0), s2 = s * s;
+  double p = 1.0 / 23.0;
+  for (const double c : {1.0 / 21.0, 1.0 / 19.0, 1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0,
+                         1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0})
+    p = p * s2 + c;
+  const auto n = static_cast<double>(e);
+  return n * kLn2High + (2.0 * s * p + n * kLn2Low);
+}
+
+// e^x for x <= 0 in units of 2^-42, rounded. Sums of integers do not depend on their order, which makes every
+// cumulative decision (top-p, typical, the draw) exact whether the candidates were sorted or not. A token
+// less likely than 2^-43 of the likeliest counts as impossible. kMaxVocab of them stay below 2^63.
+constexpr double kWeightOne = 0x1p42;
+inline uint64_t weight(double x) {
+  return static_cast<uint64_t>(static_cast<int64_t>(exp_nonpositive(x) * kWeightOne + 0.5));
+}
+
+// Finite in, finite out: sums and quotients of extreme logits stop at the largest float.
+inline float to_finite(double x) {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  return static_cast<float>(x > kMax ? kMax : x < -kMax ? -kMax : x);
+}
+
+}  // namespace ingle::sampling

@@ -1,0 +1,48 @@
+#include <cmath>
+
+#include "sampling/math.h"
+#include "sampling/select.h"
+#include "sampling/stages.h"
+
+namespace ingle::sampling {
+namespace {
+
+// Ranks candidates by how near their surprise, -ln p, comes to the entropy, and keeps the shortest prefix of
+// at least probability p. With d = max logit - logit, surprise is d + ln Z and entropy mean(d) + ln Z, so ln
+// Z cancels.
+class Typical final : public Stage {
+ public:
+  explicit Typical(float p) : p_(p) {}
+  std::string_view name() const override { return "typical_p"; }
+
+  void apply(Candidates& c) override {
+    if (p_ >= 1.0f || c.list.empty()) return;
+    const double max = c.max_logit();
+    uint64_t total = 0, depth = 0;  // sums of integers: the same in any order
+    scratch_.clear();
+    for (const Candidate& x : c.list) {
+      const double d = max - x.logit;
+      const uint64_t w = weight(-d);
+      if (w == 0) continue;
+      total += w;
+      depth += static_cast<uint64_t>(static_cast<int64_t>(exp_nonpositive(-d) * d * kWeightOne + 0.5));
+      scratch_.push_back({d, x.id, w});
+    }
+    const double mean = static_cast<double>(depth) / static_cast<double>(total);
+    const auto key = [mean](double d) { return -std::fabs(d - mean); };
+    for (Weighted& w : scratch_) w.key = key(w.key);
+    const Weighted last = reach(scratch_, share_of(p_, total) - 1);
+    c.keep_if([&](const Candidate& x) { return !ranks_before(last, Weighted{key(max - x.logit), x.id, 0}); });
+  }
+  StagePtr clone() const override { return std::make_unique<Typical>(p_); }
+
+ private:
+  float p_;
+  std::vector<Weighted> scratch_;
+};
+
+}  // namespace
+
+StagePtr make_typical(float p) { return std::make_unique<Typical>(p); }
+
+}  // namespace ingle::sampling
