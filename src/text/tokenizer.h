@@ -14,7 +14,14 @@ namespace ingle::text {
 
 using TokenId = int32_t;
 
-enum class TokenKind : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+enum class TokenKind : uint8_t {
+  normal = 1,
+  unknown = 2,
+  control = 3,
+  user_defined = 4,
+  unused = 5,
+  byte = 6
+};
 
 struct EncodeOptions {
   bool parse_special = false;  // may control tokens written in the text become control tokens?
@@ -27,8 +34,8 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
   virtual int64_t size() const = 0;
   virtual std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const = 0;
-  // A whole sequence to text. `skip_special` leaves control tokens out. Throws Code::invalid_argument naming an id
-  // outside [0, size()).
+  // A whole sequence to text. `skip_special` leaves control tokens out. Throws Code::invalid_argument naming
+  // an id outside [0, size()).
   virtual std::string decode(std::span<const TokenId> ids, bool skip_special) const = 0;
   // The raw bytes that one id adds to a text in the middle of a sequence (not necessarily whole UTF-8).
   virtual std::string piece(TokenId id) const = 0;

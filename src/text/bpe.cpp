@@ -1,0 +1,251 @@
+// Byte-pair encoding by ranked merges (Sennrich et al. 2016; the byte alphabet is GPT-2's).
+#include <algorithm>
+
+#include "core/error.h"
+#include "text/encoder.h"
+#include "text/hash.h"
+
+namespace ingle::text {
+namespace {
+
+constexpr std::string_view kMerges = "tokenizer.ggml.merges";
+constexpr uint32_t kNoRank = ~0u;
+constexpr size_t kShortPiece = 48;  // up to here a plain search for the best pair beats a heap
+
+class BytePairEncoder final : public Encoder {
+ public:
+  BytePairEncoder(const Vocabulary& vocabulary, const formats::Checkpoint& file)
+      : v_(vocabulary), raw_(vocabulary.model == VocabularyModel::raw_bpe), cuts_(vocabulary) {
+    index_tokens();
+    read_merges(file);
+  }
+
+  void encode(std::string_view text, bool, std::vector<TokenId>& out, Work& work) const override {
+    std::string escaped;
+    if (raw_) {
+      escaped = escape_spaces(text);
+      text = escaped;
+    }
+    std::vector<size_t> ends;
+    pre_tokenize(*v_.pre, text, ends, work);
+    Buffers buffers;
+    PieceCache cache(text.size());
+    const auto encode_piece = [&](std::string_view piece, std::vector<TokenId>& to) {
+      this->encode_piece(piece, to, buffers, work);
+    };
+    size_t begin = 0;
+    for (const size_t end : ends) {
+      if (!raw_) {
+        cache.encode(text.substr(begin, end - begin), out, encode_piece);
+        begin = end;
+        continue;
+      }
+      const std::string_view fragment = text.substr(0, end);
+      while (begin < end) {
+        const size_t next = cuts_.next(fragment, begin);
+        cache.encode(text.substr(begin, next - begin), out, encode_piece);
+        begin = next;
+      }
+    }
+  }
+
+ private:
+  // A piece under merging. Ids are -1 where a character is no token; ranks are of the pair with the right
+  // neighbour.
+  struct Buffers {
+    std::vector<TokenId> ids;
+    std::vector<uint32_t> starts, ranks, previous, next;
+    std::vector<uint64_t> heap;
+  };
+
+  std::string_view key_of(TokenId id) const {
+    return raw_ ? v_.texts[static_cast<size_t>(id)] : v_.pieces[static_cast<size_t>(id)];
+  }
+  TokenId find(std::string_view key) const {
+    return table_.find(key, [this](TokenId id) { return key_of(id); });
+  }
+
+  // Of tokens that are spelt alike the last counts, as in llama.cpp. Control tokens cannot be written in
+  // plain text.
+  void index_tokens() {
+    table_.reserve(static_cast<size_t>(v_.size()));
+    const auto text_of = [this](TokenId id) { return key_of(id); };
+    std::string bytes;
+    for (TokenId id = 0; id < v_.size(); ++id) {
+      const std::string_view text = v_.texts[static_cast<size_t>(id)];
+      if (!v_.is_plain(id) || text.empty()) continue;
+      bytes.clear();
+      // A user-defined token's piece is its text: in the table only where both readings agree.
+      if (!raw_ && (!unmap_byte_level(text, bytes) || bytes != key_of(id))) continue;
+      table_.insert(key_of(id), id, text_of);
+    }
+    for (int b = 0; b < 256; ++b) {
+      const char c = static_cast<char>(b);
+      byte_ids_[b] = find({&c, 1});
+    }
+  }
+
+  void read_merges(const formats::Checkpoint& file) {
+    const std::vector<std::string>* merges = file.find_strings(kMerges);
+    if (!merges) fail(Code::corrupt, v_.file, format("{} is missing", kMerges));
+    pairs_.reserve(merges->size());
+    std::string joined;
+    for (size_t i = 0; i < merges->size(); ++i) {
+      const std::string& merge = (*merges)[i];
+      const size_t space = merge.find(' ', 1);  // the first part may be a space itself
+      joined.clear();
+      size_t left_bytes = 0;
+      bool good = space != merge.npos && space + 1 < merge.size();
+      if (good) {
+        const std::string_view left = std::string_view(merge).substr(0, space);
+        const std::string_view right = std::string_view(merge).substr(space + 1);
+        good = append_key(left, joined);
+        left_bytes = joined.size();
+        good = good && append_key(right, joined);
+      }
+      if (!good)
+        fail(Code::corrupt, v_.file, format("{}[{}] is '{}', expected two parts", kMerges, i, merge));
+      const std::string_view all(joined);
+      const TokenId left = find(all.substr(0, left_bytes)), right = find(all.substr(left_bytes)),
+                    merged = find(all);
+      if (left < 0 || right < 0 || merged < 0) {
+        const char* part = left < 0 ? "first part" : right < 0 ? "second part" : "result";
+        fail(Code::corrupt, v_.file, format("{}[{}] is '{}', whose {} is no token", kMerges, i, merge, part));
+      }
+      pairs_.insert(pair_key(left, right), {static_cast<uint32_t>(i), static_cast<uint32_t>(merged)});
+    }
+  }
+  bool append_key(std::string_view text, std::string& out) const {
+    if (!raw_) return unmap_byte_level(text, out);
+    out.append(text);
+    return true;
+  }
+
+  uint32_t rank_of(TokenId left, TokenId right) const {
+    if (left < 0 || right < 0) return kNoRank;
+    const PairTable::Value* found = pairs_.find(pair_key(left, right));
+    return found ? found->first : kNoRank;
+  }
+  TokenId merged_of(TokenId left, TokenId right) const {
+    return static_cast<TokenId>(pairs_.find(pair_key(left, right))->second);
+  }
+
+  void encode_piece(std::string_view piece, std::vector<TokenId>& out, Buffers& b, Work& work) const {
+    const bool newlines = v_.pre->whole_newlines && piece.find_first_not_of('\n') == piece.npos;
+    if (v_.pre->ignore_merges || newlines) {
+      if (const TokenId id = find(piece); id >= 0) return out.push_back(id);
+    }
+    if (piece.size() > UINT32_MAX / 2) {
+      fail(Code::invalid_argument, v_.file, format("a piece of {} bytes cannot be encoded", piece.size()));
+    }
+    split_characters(piece, b);
+    if (b.ids.size() <= kShortPiece) {
+      merge_short(b, work);
+    } else {
+      merge_long(b, work);
+    }
+    for (size_t i = 0; i < b.ids.size(); ++i) {
+      const size_t end = i + 1 < b.ids.size() ? b.starts[i + 1] : piece.size();
+      if (b.ids[i] >= 0) {
+        out.push_back(b.ids[i]);
+      } else {
+        append_fallback(v_, piece.substr(b.starts[i], end - b.starts[i]), out);
+      }
+    }
+  }
+
+  void split_characters(std::string_view piece, Buffers& b) const {
+    b.ids.clear(), b.starts.clear();
+    if (!raw_) {
+      for (size_t i = 0; i < piece.size(); ++i) {
+        b.ids.push_back(byte_ids_[static_cast<unsigned char>(piece[i])]);
+        b.starts.push_back(static_cast<uint32_t>(i));
+      }
+      return;
+    }
+    const char* end = piece.data() + piece.size();
+    for (size_t at = 0; at < piece.size();) {
+      const size_t n = decode_utf8(piece.data() + at, end).bytes;
+      b.ids.push_back(find(piece.substr(at, n)));
+      b.starts.push_back(static_cast<uint32_t>(at));
+      at += n;
+    }
+  }
+
+  void merge_short(Buffers& b, Work& work) const {
+    b.ranks.clear();
+    for (size_t i = 0; i + 1 < b.ids.size(); ++i) b.ranks.push_back(rank_of(b.ids[i], b.ids[i + 1]));
+    work.merges += b.ranks.size();
+    while (!b.ranks.empty()) {
+      const auto best = std::min_element(b.ranks.begin(), b.ranks.end());  // the leftmost of equals
+      if (*best == kNoRank) break;
+      const auto i = best - b.ranks.begin();
+      const auto at = static_cast<size_t>(i);
+      b.ids[at] = merged_of(b.ids[at], b.ids[at + 1]);
+      b.ids.erase(b.ids.begin() + i + 1);
+      b.starts.erase(b.starts.begin() + i + 1);
+      b.ranks.erase(best);
+      if (at > 0) b.ranks[at - 1] = rank_of(b.ids[at - 1], b.ids[at]);
+      if (at < b.ranks.size()) b.ranks[at] = rank_of(b.ids[at], b.ids[at + 1]);
+    }
+  }
+
+  // A linked list of symbols and a heap of (rank, place); an entry whose rank is no longer its place's is
+  // stale.
+  void merge_long(Buffers& b, Work& work) const {
+    const size_t n = b.ids.size();
+    constexpr uint32_t kEnd = ~0u;
+    b.ranks.assign(n, kNoRank), b.previous.resize(n), b.next.resize(n), b.heap.clear();
+    const auto later = std::greater<uint64_t>();
+    for (size_t i = 0; i < n; ++i) {
+      b.previous[i] = i == 0 ? kEnd : static_cast<uint32_t>(i - 1);
+      b.next[i] = i + 1 == n ? kEnd : static_cast<uint32_t>(i + 1);
+      if (i + 1 < n) b.ranks[i] = rank_of(b.ids[i], b.ids[i + 1]);
+      if (b.ranks[i] != kNoRank) b.heap.push_back(static_cast<uint64_t>(b.ranks[i]) << 32 | i);
+    }
+    work.merges += b.heap.size();
+    std::make_heap(b.heap.begin(), b.heap.end(), later);
+    const auto rank_again = [&](uint32_t i) {
+      b.ranks[i] = b.next[i] == kEnd ? kNoRank : rank_of(b.ids[i], b.ids[b.next[i]]);
+      if (b.ranks[i] == kNoRank) return;
+      b.heap.push_back(static_cast<uint64_t>(b.ranks[i]) << 32 | i);
+      std::push_heap(b.heap.begin(), b.heap.end(), later);
+      ++work.merges;
+    };
+    while (!b.heap.empty()) {
+      std::pop_heap(b.heap.begin(), b.heap.end(), later);
+      const uint64_t entry = b.heap.back();
+      b.heap.pop_back();
+      const auto i = static_cast<uint32_t>(entry);
+      if (b.ranks[i] != static_cast<uint32_t>(entry >> 32)) continue;
+      const uint32_t right = b.next[i];
+      b.ids[i] = merged_of(b.ids[i], b.ids[right]);
+      b.ranks[right] = kNoRank;
+      b.next[i] = b.next[right];
+      if (b.next[i] != kEnd) b.previous[b.next[i]] = i;
+      rank_again(i);
+      if (b.previous[i] != kEnd) rank_again(b.previous[i]);
+    }
+    size_t kept = 0;
+    for (uint32_t i = 0; i != kEnd; i = b.next[i], ++kept) {
+      b.ids[kept] = b.ids[i];
+      b.starts[kept] = b.starts[i];
+    }
+    b.ids.resize(kept), b.starts.resize(kept);
+  }
+
+  const Vocabulary& v_;
+  bool raw_;
+  MarkCuts cuts_;
+  StringTable table_;
+  PairTable pairs_;
+  TokenId byte_ids_[256] = {};
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> make_bpe(const Vocabulary& vocabulary, const formats::Checkpoint& file) {
+  return std::make_unique<BytePairEncoder>(vocabulary, file);
+}
+
+}  // namespace ingle::text

@@ -1,0 +1,142 @@
+// SentencePiece's BPE: any two neighbours whose text together is a token may merge, best score first.
+#include <algorithm>
+
+#include "core/error.h"
+#include "text/encoder.h"
+#include "text/hash.h"
+
+namespace ingle::text {
+namespace {
+
+class SentencePieceBpe final : public Encoder {
+ public:
+  explicit SentencePieceBpe(const Vocabulary& vocabulary) : v_(vocabulary), cuts_(vocabulary) {
+    table_.reserve(static_cast<size_t>(v_.size()));
+    for (TokenId id = 0; id < v_.size(); ++id) {
+      const std::string_view text = text_of(id);
+      if (!v_.is_plain(id) || text.empty()) continue;
+      table_.insert(text, id, [this](TokenId t) { return text_of(t); });
+      longest_ = std::max(longest_, text.size());
+    }
+  }
+
+  void encode(std::string_view text, bool first, std::vector<TokenId>& out, Work& work) const override {
+    std::string escaped;
+    if (first && v_.add_space_prefix) escaped = kSpaceMark;
+    escaped += escape_spaces(text);
+    text = escaped;
+    PieceCache cache(text.size());
+    Buffers buffers;
+    const auto encode_part = [&](std::string_view part, std::vector<TokenId>& to) {
+      this->encode_part(part, to, buffers, work);
+    };
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = cuts_.next(text, begin);
+      cache.encode(text.substr(begin, end - begin), out, encode_part);
+      begin = end;
+    }
+  }
+
+ private:
+  static constexpr uint32_t kEnd = ~0u;
+  struct Symbol {
+    uint32_t start, bytes;  // bytes == 0: merged into its left neighbour
+    uint32_t previous, next;
+    TokenId id;
+  };
+  struct Candidate {
+    float score;
+    uint32_t left, bytes;
+    TokenId id;
+    // std::*_heap keep the greatest on top: the best score, and of equals the leftmost.
+    bool operator<(const Candidate& other) const {
+      return score != other.score ? score < other.score : left > other.left;
+    }
+  };
+  struct Buffers {
+    std::vector<Symbol> symbols;
+    std::vector<Candidate> heap;
+  };
+
+  std::string_view text_of(TokenId id) const { return v_.texts[static_cast<size_t>(id)]; }
+  TokenId find(std::string_view text) const {
+    return table_.find(text, [this](TokenId id) { return text_of(id); });
+  }
+
+  bool candidate(std::string_view part, const Buffers& b, uint32_t left, Candidate& c) const {
+    if (left == kEnd || b.symbols[left].next == kEnd) return false;
+    const uint32_t bytes = b.symbols[left].bytes + b.symbols[b.symbols[left].next].bytes;
+    if (bytes > longest_) return false;
+    const TokenId id = find(part.substr(b.symbols[left].start, bytes));
+    if (id < 0) return false;
+    c = {v_.scores[static_cast<size_t>(id)], left, bytes, id};
+    return true;
+  }
+
+  void encode_part(std::string_view part, std::vector<TokenId>& out, Buffers& b, Work& work) const {
+    if (part.size() > UINT32_MAX / 2) {
+      fail(Code::invalid_argument, v_.file, format("a part of {} bytes cannot be encoded", part.size()));
+    }
+    b.symbols.clear(), b.heap.clear();
+    const char* end = part.data() + part.size();
+    for (uint32_t at = 0; at < part.size();) {
+      const uint32_t n = decode_utf8(part.data() + at, end).bytes;
+      const auto i = static_cast<uint32_t>(b.symbols.size());
+      b.symbols.push_back({at, n, i - 1, i + 1, find(part.substr(at, n))});  // 0 - 1 is kEnd
+      at += n;
+    }
+    b.symbols.back().next = kEnd;
+    Candidate c{};
+    for (uint32_t i = 0; i < b.symbols.size(); ++i) {
+      if (candidate(part, b, i, c)) b.heap.push_back(c);
+    }
+    work.merges += b.heap.size();
+    std::make_heap(b.heap.begin(), b.heap.end());
+    merge(part, b, work);
+    for (uint32_t i = 0; i != kEnd; i = b.symbols[i].next) {
+      const Symbol& s = b.symbols[i];
+      if (s.id >= 0) {
+        out.push_back(s.id);
+      } else {
+        append_fallback(v_, part.substr(s.start, s.bytes), out);
+      }
+    }
+  }
+
+  void merge(std::string_view part, Buffers& b, Work& work) const {
+    Candidate c{};
+    const auto push = [&](uint32_t left) {
+      if (!candidate(part, b, left, c)) return;
+      b.heap.push_back(c);
+      std::push_heap(b.heap.begin(), b.heap.end());
+      ++work.merges;
+    };
+    while (!b.heap.empty()) {
+      std::pop_heap(b.heap.begin(), b.heap.end());
+      const Candidate best = b.heap.back();
+      b.heap.pop_back();
+      Symbol& left = b.symbols[best.left];
+      if (left.bytes == 0 || left.next == kEnd || left.bytes + b.symbols[left.next].bytes != best.bytes)
+        continue;
+      Symbol& right = b.symbols[left.next];
+      left.bytes = best.bytes, left.id = best.id, left.next = right.next;
+      right.bytes = 0;
+      if (left.next != kEnd) b.symbols[left.next].previous = best.left;
+      push(left.previous);
+      push(best.left);
+    }
+  }
+
+  const Vocabulary& v_;
+  MarkCuts cuts_;
+  StringTable table_;
+  size_t longest_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> make_sentencepiece_bpe(const Vocabulary& vocabulary) {
+  return std::make_unique<SentencePieceBpe>(vocabulary);
+}
+
+}  // namespace ingle::text
