@@ -1,21 +1,14 @@
 // Speed of attention on one thread: prefill of 512 tokens in MAC per cycle, decode over 2048 positions in
 // GB/s of state. Cycles are of the time-stamp counter; where the core runs at another clock, scale by it.
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
+#include <ctime>
+#include <string>
 #include <vector>
 
 #include "core/cpu.h"
 #include "core/memory.h"
 #include "kernels/vec.h"
-
-#if defined(__x86_64__)
-#include <x86intrin.h>
-static double ticks() { return static_cast<double>(__rdtsc()); }
-#else
-static double ticks() {
-  return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-#endif
 
 using namespace ingle;
 using namespace ingle::kernels;
@@ -27,21 +20,19 @@ struct Shape {
 };
 
 double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-struct Result {
-  double best_ticks, best_seconds, best_cycles;
-};
-
-// The core's clock against the counter: a chain of dependent additions takes one cycle each.
-double core_cycles_per_tick() {
+// The core's clock: a chain of dependent additions takes one cycle each.
+double cycles_per_second() {
   double best = 1e30;
   for (int k = 0; k < 20; ++k) {
     uint64_t x = 1;
-    const double t = ticks();
+    const double t = seconds();
     for (int i = 0; i < 1000000; ++i) asm volatile("add $1, %0" : "+r"(x));
-    best = std::min(best, ticks() - t);
+    best = std::min(best, seconds() - t);
   }
   return 1e6 / best;
 }
@@ -64,17 +55,15 @@ class Bench {
       }
     }
     for (int64_t p = 0; p < n_pages; ++p) pages_.push_back(memory_.as<uint8_t>() + p * page_bytes_);
+    q_.assign(static_cast<size_t>(context * shape.heads * shape.d), 0.1f);
+    out_.resize(q_.size());
+    scratch_ = Buffer(static_cast<size_t>(attend_scratch_bytes(kTile + 16, shape.d, shape.d)));
   }
 
-  // All kv heads of one layer for the last n_tokens, in calls of about `tile` rows.
-  void layer(int64_t index, int64_t n_tokens, int64_t tile) {
+  // All kv heads of one layer for the last n_tokens, in calls of about kTile rows.
+  void layer(int64_t index, int64_t n_tokens) {
     const int64_t group = shape_.heads / shape_.kv_heads,
-                  tokens_per_call = std::max<int64_t>(1, tile / group);
-    q_.assign(static_cast<size_t>(n_tokens * shape_.heads * shape_.d), 0.1f);
-    out_.resize(q_.size());
-    scratch_ = scratch_.size()
-                   ? std::move(scratch_)
-                   : Buffer(static_cast<size_t>(attend_scratch_bytes(tile + group, shape_.d, shape_.d)));
+                  tokens_per_call = std::max<int64_t>(1, kTile / group);
     for (int64_t h = 0; h < shape_.kv_heads; ++h) {
       for (int64_t t0 = 0; t0 < n_tokens; t0 += tokens_per_call) {
         call(index, h, t0, std::min(n_tokens, t0 + tokens_per_call), n_tokens, group);
@@ -84,7 +73,7 @@ class Bench {
   double decode_bytes() const {
     return 2.0 * static_cast<double>(tile_bytes_ * shape_.kv_heads) * (context_ / 32.0);
   }
-  static constexpr int64_t kLayers = 8;
+  static constexpr int64_t kLayers = 8, kTile = 96;
 
  private:
   void call(int64_t index, int64_t head, int64_t t0, int64_t t1, int64_t n_tokens, int64_t group) {
@@ -120,29 +109,31 @@ class Bench {
   std::vector<int64_t> first_, last_;
 };
 
+template <class F>
+double best_seconds(int runs, F f) {
+  double best = 1e30;
+  for (int k = 0; k < runs; ++k) {
+    const double t = seconds();
+    f(k);
+    best = std::min(best, seconds() - t);
+  }
+  return best;
+}
+
 void measure(const VecRow& row, Shape shape) {
-  const double clock = core_cycles_per_tick();
+  const double clock = cycles_per_second();
+  double cycles = 0.0;
   {
     Bench bench(row, shape, 512, kKvF16);
-    double best = 1e30;
-    for (int k = 0; k < 8; ++k) {
-      const double t = ticks();
-      bench.layer(k % Bench::kLayers, 512, 96);
-      best = std::min(best, ticks() - t);
-    }
-    const double macs = 512.0 * 513.0 / 2.0 * static_cast<double>(shape.heads * shape.d * 2);
-    std::printf("%-10s %ld/%ld d=%ld prefill 512: %.1f MAC/cycle", row.isa, shape.heads, shape.kv_heads,
-                shape.d, macs / (best * clock));
+    cycles = clock * best_seconds(15, [&](int k) { bench.layer(k % Bench::kLayers, 512); });
   }
+  const double macs = 512.0 * 513.0 / 2.0 * static_cast<double>(shape.heads * shape.d * 2);
+  std::printf("%-10s %ld/%ld d=%ld  prefill 512: %.1f MAC/cycle", row.isa, shape.heads, shape.kv_heads,
+              shape.d, macs / cycles);
   Bench bench(row, shape, 2048, kKvF16);
-  double best = 1e30;
-  for (int k = 0; k < 5; ++k) {
-    const double t = seconds();
-    for (int64_t l = 0; l < Bench::kLayers; ++l) bench.layer(l, 1, 1);
-    best = std::min(best, (seconds() - t) / Bench::kLayers);
-  }
-  std::printf("   decode at 2048: %.1f GB/s, %.1f us a layer\n", bench.decode_bytes() / best * 1e-9,
-              best * 1e6);
+  const double decode = best_seconds(50, [&](int k) { bench.layer(k % Bench::kLayers, 1); });
+  std::printf("   decode at 2048: %.1f GB/s, %.1f us a layer, %.2f GHz\n",
+              bench.decode_bytes() / decode * 1e-9, decode * 1e6, clock * 1e-9);
 }
 
 }  // namespace

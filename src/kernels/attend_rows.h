@@ -40,36 +40,50 @@ INGLE_LANE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 struct Tile {
   const AttendArgs* a;
   int32_t rows;
-  int64_t value_stride;
-  const float* query;                      // [dk][rows, padded to the kernel's]
-  float *max, *sum, *out, *part, *scores;  // of the tile's first row
-  int64_t split;                           // first position of the split
-  Range row[kMaxTileRows];                 // what each row sees of the split
-  Range all, common;                       // their union, and what every row that sees anything sees
+  int64_t value_stride, chunk_stride;
+  const float* query;  // of the tile's first row, as the next four
+  float *max, *sum, *out, *part, *scores;
+  int64_t split;            // first position of the split
+  int64_t pages_end;        // first page that no row of the call sees
+  Range row[kMaxTileRows];  // what each row sees of the split
+  Range all, common;        // their union, and what every row that sees anything sees
 };
 
-// scores[r][key] = scale * q[r] . k[key] for the 32 keys of a page.
+// A page's keys, and what to ask memory for meanwhile: one cache line of each per key row.
+template <class S>
+struct KeyPage {
+  const typename S::Value* k;  // [dk][32]
+  const char *values, *next;   // this page's values, the next page's keys
+};
+
+// scores[r][key] = (scores[r][key] when `resume`, plus) q[r] . k[key], times `scale`, for the 32 keys of a
+// page and the dk values [d0, d1), which lie in one chunk.
 template <class S, int R>
-INGLE_LANE void score_page(const Tile& t, const typename S::Value* k, float* scores, const char* ahead) {
-  const V scale = set1(t.a->scale);
+__attribute__((noinline)) void score_page(const Tile& t, const KeyPage<S>& page, int64_t d0, int64_t d1,
+                                          bool resume, float scale, float* scores) {
   constexpr int kStep = 16 * kScoreVecs;
   for (int part = 0; part < kPageTokens; part += kStep) {
     V acc[R][kScoreVecs];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-      for (int j = 0; j < kScoreVecs; ++j) acc[r][j] = zero();
+      for (int j = 0; j < kScoreVecs; ++j) {
+        acc[r][j] = resume ? load(scores + r * kRowStride + part + 16 * j) : zero();
+      }
     }
-    const float* q = t.query;
-    const typename S::Value* key = k + part;
-    for (int64_t d = 0; d < t.a->dk; ++d, q += R, key += kPageTokens) {
+    const float* q = t.query + d0 / kChunk * t.chunk_stride;
+    const typename S::Value* key = page.k + d0 * kPageTokens + part;
+    for (int64_t d = d0; d < d1; ++d, ++q, key += kPageTokens) {
       V x[kScoreVecs];
 #pragma GCC unroll 4
       for (int j = 0; j < kScoreVecs; ++j) x[j] = S::get(key + 16 * j);
-      if constexpr (R <= 4) __builtin_prefetch(ahead + (key - k) * static_cast<int64_t>(sizeof(*k)), 0, 2);
+      if constexpr (R <= 8) {
+        __builtin_prefetch(page.values + d * 64, 0, 2);
+        __builtin_prefetch(page.next + d * 64, 0, 2);
+      }
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
-        const V f = set1(q[r]);
+        const V f = set1(q[r * kRowStride]);
 #pragma GCC unroll 4
         for (int j = 0; j < kScoreVecs; ++j) {
           acc[r][j] = fma(f, x[j], acc[r][j]);
@@ -81,8 +95,28 @@ INGLE_LANE void score_page(const Tile& t, const typename S::Value* k, float* sco
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
       for (int j = 0; j < kScoreVecs; ++j) {
-        store(scores + r * kScoreStride + part + 16 * j, mul(acc[r][j], scale));
+        store(scores + r * kRowStride + part + 16 * j, mul(acc[r][j], set1(scale)));
       }
+    }
+  }
+}
+
+// The logits of the pages that the tile sees.
+template <class S, int R>
+INGLE_LANE void score_split(const Tile& t) {
+  using Value = typename S::Value;
+  const AttendArgs& a = *t.a;
+  for (int64_t p = t.all.begin / kPageTokens; p * kPageTokens < t.all.end; ++p) {
+    const uint8_t* page = a.pages[p];
+    if (!page) continue;
+    const uint8_t* next = p + 1 < t.pages_end && a.pages[p + 1] ? a.pages[p + 1] : page;
+    const KeyPage<S> keys = {reinterpret_cast<const Value*>(page + a.k_offset),
+                             reinterpret_cast<const char*>(page + a.v_offset),
+                             reinterpret_cast<const char*>(next + a.k_offset)};
+    for (int64_t d = 0; d < a.dk; d += kChunk) {
+      const bool final = d + kChunk >= a.dk;
+      score_page<S, R>(t, keys, d, final ? a.dk : d + kChunk, d > 0, final ? a.scale : 1.0f,
+                       t.scores + (p * kPageTokens - t.split));
     }
   }
 }
@@ -96,24 +130,25 @@ INGLE_LANE const typename S::Value* values_at(const Tile& t, int64_t position) {
 // part[r][column …] += sum of weight[r][p] * v[p] over the positions that every row sees, kVecs vectors at a
 // time.
 template <class S, int R, int kVecs, bool kTail>
-INGLE_LANE void add_values(const Tile& t, int64_t column, int64_t tail) {
+__attribute__((noinline)) void add_values(const Tile& t, int row0, int64_t column, int64_t tail) {
+  float* part = t.part + row0 * t.value_stride + column;
   V acc[R][kVecs];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (int j = 0; j < kVecs; ++j) acc[r][j] = load(t.part + r * t.value_stride + column + 16 * j);
+    for (int j = 0; j < kVecs; ++j) acc[r][j] = load(part + r * t.value_stride + 16 * j);
   }
   for (int64_t p = t.common.begin; p < t.common.end;) {
     const int64_t end = smaller(t.common.end, (p / kPageTokens + 1) * kPageTokens);
     const typename S::Value* v = values_at<S>(t, p) + column;
-    const float* weight = t.scores + (p - t.split);
+    const float* weight = t.scores + row0 * kRowStride + (p - t.split);
     for (; p < end; ++p, ++weight, v += t.a->dv) {
       V x[kVecs];
 #pragma GCC unroll 8
       for (int j = 0; j < kVecs; ++j) x[j] = kTail ? S::get_n(v, tail) : S::get(v + 16 * j);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
-        const V f = set1(weight[r * kScoreStride]);
+        const V f = set1(weight[r * kRowStride]);
 #pragma GCC unroll 8
         for (int j = 0; j < kVecs; ++j) {
           acc[r][j] = fma(f, x[j], acc[r][j]);
@@ -125,126 +160,120 @@ INGLE_LANE void add_values(const Tile& t, int64_t column, int64_t tail) {
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (int j = 0; j < kVecs; ++j) store(t.part + r * t.value_stride + column + 16 * j, acc[r][j]);
+    for (int j = 0; j < kVecs; ++j) store(part + r * t.value_stride + 16 * j, acc[r][j]);
   }
 }
 
 // All columns from `column` on, with kVecs vectors as long as they last, then fewer.
 template <class S, int R, int kVecs>
-void add_all_values(const Tile& t, int64_t column) {
-  for (; column + 16 * kVecs <= t.a->dv; column += 16 * kVecs) add_values<S, R, kVecs, false>(t, column, 0);
+void add_all_values(const Tile& t, int row0, int64_t column) {
+  for (; column + 16 * kVecs <= t.a->dv; column += 16 * kVecs)
+    add_values<S, R, kVecs, false>(t, row0, column, 0);
   if constexpr (kVecs > 1) {
-    if (column < t.a->dv) add_all_values<S, R, kVecs / 2>(t, column);
+    if (column < t.a->dv) add_all_values<S, R, kVecs / 2>(t, row0, column);
   } else {
-    if (column < t.a->dv) add_values<S, R, 1, true>(t, column, t.a->dv - column);
+    if (column < t.a->dv) add_values<S, R, 1, true>(t, row0, column, t.a->dv - column);
   }
 }
 
-// The same for positions that only some rows see: the rows one by one, with the sums in memory.
+// The same for positions that only some rows see: row by row, with the sums in memory.
 template <class S>
 void add_edge_values(const Tile& t, Range range) {
+  const int64_t whole = t.a->dv / 16 * 16;
   for (int64_t p = range.begin; p < range.end; ++p) {
-    const typename S::Value* v = nullptr;
-    for (int64_t column = 0; column < t.a->dv; column += 16) {
-      V x = zero();
-      bool loaded = false;
-      for (int r = 0; r < t.rows; ++r) {
-        if (p < t.row[r].begin || p >= t.row[r].end) continue;
-        if (!loaded) {  // a page that nobody sees may be absent
-          v = values_at<S>(t, p);
-          x = column + 16 <= t.a->dv ? S::get(v + column) : S::get_n(v + column, t.a->dv - column);
-          loaded = true;
-        }
-        float* part = t.part + r * t.value_stride + column;
-        store(part, fma(set1(t.scores[r * kScoreStride + (p - t.split)]), x, load(part)));
+    for (int r = 0; r < t.rows; ++r) {
+      if (p < t.row[r].begin || p >= t.row[r].end) continue;
+      const typename S::Value* v = values_at<S>(t, p);
+      const V weight = set1(t.scores[r * kRowStride + (p - t.split)]);
+      float* part = t.part + r * t.value_stride;
+      for (int64_t c = 0; c < whole; c += 16) store(part + c, fma(weight, S::get(v + c), load(part + c)));
+      if (whole < t.a->dv) {
+        store(part + whole, fma(weight, S::get_n(v + whole, t.a->dv - whole), load(part + whole)));
       }
-      if (!loaded) break;
     }
   }
 }
 
-// Turns a row's logits into weights e^(s - max), in place. Gives the maximum, returns the sum.
-float weigh(float* scores, Range seen, float cap, float* maximum) {
+// `x` where the row sees the position, else `other`; i is the position of lane 0.
+INGLE_LANE V where_seen(V x, V other, int64_t i, Range seen) {
+  if (__builtin_expect(i >= seen.begin && i + 16 <= seen.end, 1)) return x;
+  return select(lanes_between(larger(seen.begin - i, 0), smaller(seen.end - 1 - i, 15)), x, other);
+}
+
+// The maximum of a row's logits; caps them in place on the way. Positions are counted from the split's first.
+INGLE_LANE float cap_and_max(float* scores, Range seen, float cap) {
   const V lowest = set1(-__builtin_inff());
-  const int64_t begin = seen.begin / 16 * 16, last = seen.end - 1;
   V top = lowest;
-  for (int64_t i = begin; i <= last; i += 16) {
+  for (int64_t i = seen.begin / 16 * 16; i < seen.end; i += 16) {
     V s = load(scores + i);
     if (cap != 0.0f) {
       s = softcap_lanes(s, set1(cap));
       store(scores + i, s);
     }
-    if (i < seen.begin || i + 15 > last) {
-      s = select(lanes_between(larger(seen.begin - i, 0), smaller(last - i, 15)), s, lowest);
-    }
-    top = max_of(s, top);
+    top = max_of(where_seen(s, lowest, i, seen), top);
   }
-  *maximum = reduce_max(top);
-  const V highest = set1(*maximum);
+  return reduce_max(top);
+}
+
+// Turns a row's logits into weights e^(s - max), in place. Returns their sum.
+INGLE_LANE float weigh(float* scores, Range seen, float maximum) {
+  const V highest = set1(maximum);
   V sum = zero();
-  for (int64_t i = begin; i <= last; i += 16) {
-    V p = exp_lanes(sub(load(scores + i), highest));
-    if (i < seen.begin || i + 15 > last) {
-      p = select(lanes_between(larger(seen.begin - i, 0), smaller(last - i, 15)), p, zero());
-    }
+  for (int64_t i = seen.begin / 16 * 16; i < seen.end; i += 16) {
+    const V p = where_seen(exp_bounded(sub(load(scores + i), highest)), zero(), i, seen);
     store(scores + i, p);
     sum = add(sum, p);
   }
   return reduce_add(sum);
 }
 
-struct Pair {
-  float a, b;
-};
-INGLE_LANE Pair exp_pair(float a, float b) {
-  float x[16] = {a, b};
-  store(x, exp_lanes(load(x)));
-  return {x[0], x[1]};
+INGLE_LANE void weigh_rows(const Tile& t, float* maximum, float* sum) {
+  for (int r = 0; r < t.rows; ++r) {
+    if (t.row[r].begin >= t.row[r].end) continue;
+    const Range seen = {t.row[r].begin - t.split, t.row[r].end - t.split};
+    maximum[r] = cap_and_max(t.scores + r * kRowStride, seen, t.a->softcap);
+    sum[r] = weigh(t.scores + r * kRowStride, seen, maximum[r]);
+  }
 }
 
-// Joins one split's (maximum, sum, part) to the row's running ones.
-INGLE_LANE void merge_row(const Tile& t, int r, float maximum, float sum) {
-  const float joint = t.max[r] > maximum ? t.max[r] : maximum;
-  const Pair factor = exp_pair(t.max[r] - joint, maximum - joint);
-  t.max[r] = joint;
-  t.sum[r] = t.sum[r] * factor.a + sum * factor.b;
-  float* out = t.out + r * t.value_stride;
-  const float* part = t.part + r * t.value_stride;
-  const V keep = set1(factor.a), take = set1(factor.b);
-  for (int64_t c = 0; c < t.value_stride; c += 16) {
-    store(out + c, fma(load(part + c), take, mul(load(out + c), keep)));
+// Joins one split's maxima, sums and outputs to the running ones of the rows that saw something of it.
+INGLE_LANE void merge_rows(const Tile& t, const float* maximum, const float* sum) {
+  float keep[16], take[16];
+  const V before = load_n(t.max, t.rows), now = load_n(maximum, t.rows);
+  const V joint = max_of(before, now);
+  const V keep_all = exp_lanes(sub(before, joint)), take_all = exp_lanes(sub(now, joint));
+  store(keep, keep_all);
+  store(take, take_all);
+  float joint_max[16], joint_sum[16];
+  store(joint_max, joint);
+  store(joint_sum, fma(load_n(sum, t.rows), take_all, mul(load_n(t.sum, t.rows), keep_all)));
+  for (int r = 0; r < t.rows; ++r) {
+    if (t.row[r].begin >= t.row[r].end) continue;
+    t.max[r] = joint_max[r];
+    t.sum[r] = joint_sum[r];
+    float* out = t.out + r * t.value_stride;
+    const float* part = t.part + r * t.value_stride;
+    const V k = set1(keep[r]), n = set1(take[r]);
+    for (int64_t c = 0; c < t.value_stride; c += 16)
+      store(out + c, fma(load(part + c), n, mul(load(out + c), k)));
   }
 }
 
 template <class S, int R>
 void attend_tile(const Tile& t) {
-  using Value = typename S::Value;
-  const int64_t last_page = (t.all.end - 1) / kPageTokens;
-  for (int64_t p = t.all.begin / kPageTokens; p <= last_page; ++p) {
-    const uint8_t* page = t.a->pages[p];
-    if (!page) continue;
-    const uint8_t* next = p < last_page && t.a->pages[p + 1] ? t.a->pages[p + 1] : page;
-    score_page<S, R>(t, reinterpret_cast<const Value*>(page + t.a->k_offset),
-                     t.scores + (p * kPageTokens - t.split),
-                     reinterpret_cast<const char*>(next + t.a->k_offset));
-  }
-  float maximum[kMaxTileRows], sum[kMaxTileRows];
-  for (int r = 0; r < t.rows; ++r) {
-    if (t.row[r].begin >= t.row[r].end) continue;
-    const Range seen = {t.row[r].begin - t.split, t.row[r].end - t.split};
-    sum[r] = weigh(t.scores + r * kScoreStride, seen, t.a->softcap, &maximum[r]);
-  }
+  score_split<S, R>(t);
+  float maximum[16] = {}, sum[16] = {};
+  weigh_rows(t, maximum, sum);
   for (int64_t c = 0; c < R * t.value_stride; c += 16) store(t.part + c, zero());
   if (t.common.begin < t.common.end) {
     add_edge_values<S>(t, {t.all.begin, t.common.begin});
-    add_all_values<S, R, value_vecs(R)>(t, 0);
+    constexpr int kRows = value_rows(R);
+    for (int row0 = 0; row0 < R; row0 += kRows) add_all_values<S, kRows, value_vecs(kRows)>(t, row0, 0);
     add_edge_values<S>(t, {t.common.end, t.all.end});
   } else {
     add_edge_values<S>(t, t.all);
   }
-  for (int r = 0; r < t.rows; ++r) {
-    if (t.row[r].begin < t.row[r].end) merge_row(t, r, maximum[r], sum[r]);
-  }
+  merge_rows(t, maximum, sum);
 }
 
 // The smallest kernel that holds `rows` rows.
@@ -284,11 +313,20 @@ INGLE_LANE bool set_ranges(Tile& t, int64_t row0, int64_t split) {
   return t.all.begin < t.all.end;
 }
 
-// Copies the queries of one tile to [dk][rows of the kernel]; rows that are not there become zeros.
-INGLE_LANE void gather_queries(const AttendArgs& a, int64_t row0, int64_t rows, float* to) {
-  const int width = kernel_rows(rows);
-  for (int r = 0; r < width; ++r) {
-    for (int64_t d = 0; d < a.dk; ++d) to[d * width + r] = r < rows ? a.q[row0 + r][d] : 0.0f;
+// Copies the queries to where a tile's rows lie kRowStride apart.
+INGLE_LANE void gather_queries(const AttendArgs& a, const AttendScratch& s, float* query) {
+  for (int64_t r = 0; r < a.n_rows; ++r) {
+    for (int64_t d = 0; d < a.dk; d += 16) {
+      float* to = query + d / kChunk * s.chunk_stride + r * kRowStride + d % kChunk;
+      store(to, d + 16 <= a.dk ? load(a.q[r] + d) : load_n(a.q[r] + d, a.dk - d));
+    }
+  }
+  const int64_t used = (a.dk < kChunk ? up_to_16(a.dk) : kChunk);
+  for (int64_t r = a.n_rows; r < a.n_rows + kMaxTileRows; ++r) {  // rows that pad a tile
+    for (int64_t d = 0; d < a.dk; d += kChunk) {
+      float* to = query + d / kChunk * s.chunk_stride + r * kRowStride;
+      for (int64_t c = 0; c < used; c += 16) store(to + c, zero());
+    }
   }
 }
 
@@ -296,10 +334,13 @@ INGLE_LANE void gather_queries(const AttendArgs& a, int64_t row0, int64_t rows, 
 INGLE_LANE void finish_row(const AttendArgs& a, int64_t row, float maximum, float sum, float* out) {
   V keep = set1(1.0f);
   if (a.sink) {
-    const float joint = maximum > a.sink[row] ? maximum : a.sink[row];
-    const Pair factor = exp_pair(maximum - joint, a.sink[row] - joint);
-    sum = sum * factor.a + factor.b;
-    keep = set1(factor.a);
+    const float sink = a.sink[row];
+    const float joint = maximum > sink ? maximum : sink;
+    const float logits[16] = {maximum - joint, sink - joint};
+    float factor[16];
+    store(factor, exp_lanes(load(logits)));
+    sum = sum * factor[0] + factor[1];
+    keep = set1(factor[0]);
   }
   const V total = set1(sum == 0.0f ? 1.0f : sum);
   for (int64_t c = 0; c < a.dv; c += 16) {
@@ -317,9 +358,7 @@ void attend_state(const AttendArgs& a) {
   const AttendScratch s = attend_scratch(a.n_rows, a.dk, a.dv);
   float* scratch = reinterpret_cast<float*>(a.scratch);
   int64_t begin = INT64_MAX, end = 0;
-  for (int64_t row0 = 0; row0 < a.n_rows; row0 += kTileRows) {
-    gather_queries(a, row0, smaller(kTileRows, a.n_rows - row0), scratch + s.query + row0 * a.dk);
-  }
+  gather_queries(a, s, scratch + s.query);
   for (int64_t r = 0; r < a.n_rows; ++r) {
     scratch[s.max + r] = -__builtin_inff();
     scratch[s.sum + r] = 0.0f;
@@ -334,7 +373,9 @@ void attend_state(const AttendArgs& a) {
       t.a = &a;
       t.rows = static_cast<int32_t>(smaller(kTileRows, a.n_rows - row0));
       t.value_stride = s.value_stride;
-      t.query = scratch + s.query + row0 * a.dk;
+      t.chunk_stride = s.chunk_stride;
+      t.pages_end = (end + kPageTokens - 1) / kPageTokens;
+      t.query = scratch + s.query + row0 * kRowStride;
       t.max = scratch + s.max + row0;
       t.sum = scratch + s.sum + row0;
       t.out = scratch + s.out + row0 * s.value_stride;

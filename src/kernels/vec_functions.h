@@ -10,11 +10,10 @@ namespace {
 INGLE_LANE V negate(V x) { return from_bits(iadd(bits(x), iset1(INT32_MIN))); }  // flips the sign bit
 INGLE_LANE V absolute(V x) { return from_bits(iand(bits(x), iset1(INT32_MAX))); }
 
-// e^x within 2 units in the last place; 0 below -87, infinity above 88.37; NaN stays NaN.
+// e^x for x <= 88.7 within 2 units in the last place; 0 below -87, infinity above 88.37; NaN stays NaN.
 // x = n ln 2 + r, e^r = 1 + r + r^2 Q(r). The added constant leaves n + 127 in the low bits of the sum.
-INGLE_LANE V exp_lanes(V x) {
+INGLE_LANE V exp_bounded(V x) {
   const V magic = set1(12582912.0f + 127.0f);
-  x = min_of(set1(88.7f), x);
   const V shifted = fma(x, set1(1.44269504f), magic);
   const V n = sub(shifted, magic);
   V r = fma(n, set1(-0x1.62e430p-1f), x);
@@ -28,6 +27,8 @@ INGLE_LANE V exp_lanes(V x) {
   const V power = from_bits(shift_left<23>(bits(shifted)));
   return select(less(x, set1(-87.0f)), zero(), mul(q, power));
 }
+
+INGLE_LANE V exp_lanes(V x) { return exp_bounded(min_of(set1(88.7f), x)); }
 
 // tanh x: a polynomial below 0.625, else 1 - 2 / (e^2|x| + 1) with the sign put back.
 INGLE_LANE V tanh_lanes(V x) {

@@ -19,6 +19,7 @@ struct M {
 
 constexpr int kTileRows = 2;
 constexpr int kScoreVecs = 1;
+constexpr int value_rows(int rows) { return rows; }
 constexpr int value_vecs(int) { return 1; }
 
 template <class R, class F>

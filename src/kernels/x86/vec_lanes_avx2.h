@@ -20,6 +20,7 @@ struct M {
 
 constexpr int kTileRows = 6;
 constexpr int kScoreVecs = 1;
+constexpr int value_rows(int rows) { return rows; }
 constexpr int value_vecs(int rows) { return rows <= 1 ? 4 : rows <= 3 ? 2 : 1; }
 
 INGLE_LANE M lanes_between(int64_t low, int64_t high) {

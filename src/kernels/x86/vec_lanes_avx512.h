@@ -23,7 +23,10 @@ using M = __mmask16;
 // registers.
 constexpr int kTileRows = 12;
 constexpr int kScoreVecs = 2;
-constexpr int value_vecs(int rows) { return rows <= 3 ? 8 : rows <= 6 ? 4 : 2; }
+constexpr int value_rows(int rows) {
+  return rows > 6 ? rows / 2 : rows;
+}  // wide rather than high: fewer broadcasts
+constexpr int value_vecs(int rows) { return rows <= 3 ? 8 : 4; }
 
 INGLE_LANE M mask_n(int64_t n) { return static_cast<M>((1U << n) - 1U); }
 
