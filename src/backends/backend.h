@@ -21,9 +21,7 @@ struct Slice {
   kv::SequenceState* state = nullptr;
   int64_t start = 0;
   std::span<const int32_t> tokens;
-  // Logits are wanted for the last n_wanted tokens; row r of them goes to logits + r * n_vocab.
-  int64_t n_wanted = 0;
-  float* logits = nullptr;
+  int64_t n_wanted = 0;  // logits are wanted for the last n_wanted tokens
 };
 
 enum class StepStatus : int32_t { ok = 0, cancelled = 1, numeric = 2, failed = 3 };
@@ -31,6 +29,7 @@ enum class StepStatus : int32_t { ok = 0, cancelled = 1, numeric = 2, failed = 3
 struct Batch {
   std::span<Slice> slices;
   std::span<StepStatus> status;               // one per slice, written by the step
+  float* logits = nullptr;                    // [sum of n_wanted][n_vocab], in the order of the slices
   const std::atomic<bool>* cancel = nullptr;  // looked at between ops; all slices are then `cancelled`
 };
 

@@ -1,0 +1,231 @@
+// Packing of weights, and the memory that steps work in.
+#include <algorithm>
+#include <map>
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/program.h"
+#include "core/checked_math.h"
+#include "core/error.h"
+
+namespace ingle::backends {
+namespace {
+
+// Calls f for each product's weight of an op.
+template <class F>
+void each_product(const Op& op, F f) {
+  std::visit(
+      [&](const auto& o) {
+        using T = std::decay_t<decltype(o)>;
+        if constexpr (std::is_same_v<T, op::AttentionInput>) f(o.wq), f(o.wk), f(o.wv);
+        if constexpr (std::is_same_v<T, op::ProjectResidual> || std::is_same_v<T, op::Head>) f(o.w);
+        if constexpr (std::is_same_v<T, op::GatedFfn>) f(o.gate), f(o.up), f(o.down);
+      },
+      op);
+}
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const BackendContext& context) : context_(context) {}
+  std::string_view name() const override { return "cpu"; }
+  kv::StateType default_state_type() const override { return kv::StateType::f16; }
+  bool takes(const Op& op) const override {
+    return std::holds_alternative<op::Embed>(op) || std::holds_alternative<op::Attend>(op) ||
+           op.index() >= Op(op::AttentionInput{}).index();
+  }
+  std::unique_ptr<Program> prepare(PlanPtr plan, const PrepareOptions& options) const override {
+    for (const Op& op : plan->ops)
+      if (!takes(op)) fail(Code::unsupported, "backend cpu", format("does not run the op '{}'", op_name(op)));
+    return std::make_unique<CpuProgram>(context_, std::move(plan), options);
+  }
+
+ private:
+  BackendContext context_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(const BackendContext& context) {
+  return std::make_unique<CpuBackend>(context);
+}
+
+CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const PrepareOptions& options)
+    : context_(context),
+      plan_(std::move(plan)),
+      vec_(&kernels::select_vec(context.cpu, context.forced_kernel)) {
+  packed_.resize(plan_->weights.size());
+  tables_.resize(plan_->weights.size());
+  owned_.resize(plan_->weights.size());
+  const std::vector<bool> product = weights_of_products();
+  uint64_t total = 1, done = 0;
+  for (const PlanWeight& w : plan_->weights) total += w.tensor->bytes;
+  const auto advance = [&](int64_t bytes) {
+    done += static_cast<uint64_t>(bytes);
+    return !options.progress || options.progress(static_cast<float>(done) / static_cast<float>(total));
+  };
+  for (size_t i = 0; i < plan_->weights.size(); ++i) {
+    if (product[i]) {
+      pack(i, advance);
+    } else {
+      tables_[i] = quant::block_weight(plan_->checkpoint->view(*plan_->weights[i].tensor, owned_[i]),
+                                       plan_->weights[i].tensor->name);
+    }
+  }
+}
+
+std::vector<bool> CpuProgram::weights_of_products() const {
+  std::vector<bool> product(plan_->weights.size());
+  for (const Op& op : plan_->ops)
+    each_product(op, [&](const LinearSpec& w) { product[static_cast<size_t>(w.weight)] = true; });
+  return product;
+}
+
+// All threads pack groups of one weight at a time; progress is told between runs of groups, so that a load
+// can be cancelled in the middle of a large tensor.
+void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes) {
+  const PlanWeight& w = plan_->weights[i];
+  std::vector<std::byte> scratch;
+  const quant::QuantWeight weight =
+      quant::block_weight(plan_->checkpoint->view(*w.tensor, scratch), w.tensor->name);
+  std::vector<kernels::Rejection> rejected;
+  const kernels::KernelChoice choice{context_.cpu, context_.forced_kernel};
+  kernels::PackedWeight out;
+  out.row = kernels::select_matmul({weight.format, w.rows, w.cols}, choice, &rejected);
+  out.format = weight.format;
+  out.n = w.rows;
+  out.k = w.cols;
+  out.data = Buffer(context_.allocator, kernels::packed_bytes(*out.row, *weight.format, w.rows, w.cols));
+  if (context_.log)
+    context_.log(LogLevel::debug, format("{}: {} [{}, {}] → {}", w.tensor->name, weight.format->name, w.rows,
+                                         w.cols, out.row->name));
+  const int64_t groups = ceil_div(w.rows, kernels::kGroupRows);
+  constexpr int64_t kRun = 1024, kChunk = 16;
+  for (int64_t start = 0; start < groups; start += kRun) {
+    const int64_t end = std::min(groups, start + kRun);
+    std::atomic<int64_t> next{start};
+    context_.pool->run([&](int) {
+      for (int64_t g; (g = next.fetch_add(kChunk)) < end;)
+        kernels::pack_groups(weight, w.source_rows.empty() ? nullptr : w.source_rows.data(), g,
+                             std::min(end, g + kChunk), out);
+    });
+    if (!packed_bytes(static_cast<int64_t>(w.tensor->bytes) * (end - start) / groups))
+      fail(Code::cancelled, plan_->checkpoint->name(), "loading was cancelled");
+  }
+  plan_->checkpoint->forget(*w.tensor);
+  packed_[i] = std::move(out);
+}
+
+uint64_t CpuProgram::weight_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& w : packed_) bytes += w ? w->data.size() : 0;
+  for (const auto& o : owned_) bytes += o.size();
+  return bytes;
+}
+
+std::string CpuProgram::kernels() const {
+  std::map<std::string_view, int> count;
+  for (const auto& w : packed_)
+    if (w) ++count[w->row->name];
+  std::string text;
+  for (const auto& [name, n] : count) text += (text.empty() ? "" : ", ") + format("{} × {}", name, n);
+  return text + format("; rows and attention: {}", vec_->isa);
+}
+
+void CpuProgram::embed(Id table, int32_t token, float* out) const {
+  const auto i = static_cast<size_t>(table);
+  if (packed_[i])
+    kernels::unpack_row(*packed_[i], token, out);
+  else
+    tables_[i].format->decode_rows(tables_[i], token, 1, out);
+}
+
+void ActivationBuffer::allocate(const Allocator& allocator, int64_t max_rows, int64_t width, bool quantised) {
+  // One more cache line per row, so that rows do not share the same sets of the first-level cache.
+  const int64_t ldf = round_up(width, 16) + 16, ldq = round_up(width, 64) + 64,
+                ldb = round_up(ceil_div(width, 32), 16);
+  const int64_t f = max_rows * ldf * 4, q = quantised ? max_rows * ldq : 0,
+                d = quantised ? max_rows * ldb * 4 : 0;
+  memory = Buffer(allocator, static_cast<size_t>(f + q + 3 * d + 64));
+  std::byte* at = memory.data();
+  view = {max_rows, width, reinterpret_cast<float*>(at), ldf, nullptr, ldq, nullptr, nullptr, ldb};
+  if (!quantised) return;
+  view.q = reinterpret_cast<int8_t*>(at + f);
+  view.d = reinterpret_cast<float*>(at + f + round_up(q, 64));
+  view.sum = reinterpret_cast<int32_t*>(at + f + round_up(q, 64) + d);
+}
+
+kernels::Activations ActivationBuffer::rows(int64_t m, int64_t k) const {
+  kernels::Activations a = view;
+  a.m = m;
+  a.k = k;
+  return a;
+}
+
+void ActivationBuffer::quantise(const kernels::VecRow& vec, int64_t r, int64_t column, int64_t n,
+                                const float* values) const {
+  const int64_t block = r * view.ldb + column / 32;
+  vec.quantize_q8(values, n, const_cast<int8_t*>(view.q) + r * view.ldq + column,
+                  const_cast<float*>(view.d) + block, const_cast<int32_t*>(view.sum) + 2 * block);
+}
+
+std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_t /*max_wanted*/) const {
+  auto ws = std::make_unique<CpuWorkspace>();
+  const auto floats = [&](int64_t n) {
+    ws->total_bytes += static_cast<uint64_t>(n) * 4;
+    return Buffer(context_.allocator, static_cast<size_t>(std::max<int64_t>(n, 16)) * 4);
+  };
+  ws->max_tokens = max_tokens;
+  for (const PlanBuffer& b : plan_->buffers) ws->buffers.push_back(floats(max_tokens * b.width));
+
+  int64_t hidden = 1, inner = 1, k_width = 1, v_width = 1, group = 1, dk = 1, dv = 1, scratch = 64;
+  bool quantised = false;
+  for (const Op& op : plan_->ops) {
+    each_product(op, [&](const LinearSpec& w) {
+      const kernels::PackedWeight& p = packed(w.weight);
+      quantised |= p.row->activation == kernels::kActQ8;
+      scratch = std::max(scratch, p.row->scratch_bytes(max_tokens, p.k));
+    });
+    if (const auto* a = std::get_if<op::AttentionInput>(&op)) {
+      hidden = std::max(hidden, packed(a->wq.weight).k);
+      k_width = std::max(k_width, packed(a->wk.weight).n);
+      v_width = std::max(v_width, packed(a->wv.weight).n);
+      group = std::max<int64_t>(group, a->heads.n_heads / a->heads.n_kv_heads);
+      dk = std::max<int64_t>(dk, a->heads.dk);
+      dv = std::max<int64_t>(dv, a->heads.dv);
+    }
+    if (const auto* o = std::get_if<op::ProjectResidual>(&op)) inner = std::max(inner, packed(o->w.weight).k);
+    if (const auto* f = std::get_if<op::GatedFfn>(&op)) {
+      hidden = std::max(hidden, packed(f->gate.weight).k);
+      inner = std::max(inner, packed(f->down.weight).k);
+    }
+    if (const auto* h = std::get_if<op::Head>(&op)) hidden = std::max(hidden, packed(h->w.weight).k);
+  }
+  ws->hidden.allocate(context_.allocator, max_tokens, hidden, quantised);
+  ws->inner.allocate(context_.allocator, max_tokens, inner, quantised);
+  ws->total_bytes += ws->hidden.memory.size() + ws->inner.memory.size();
+  ws->k = floats(max_tokens * k_width);
+  ws->v = floats(max_tokens * v_width);
+  ws->projected = floats(max_tokens * hidden);
+  for (const PlanRotation& r : plan_->rotations) {
+    ws->cosines.push_back(floats(max_tokens * static_cast<int64_t>(r.inverse_frequency.size())));
+    ws->sines.push_back(floats(max_tokens * static_cast<int64_t>(r.inverse_frequency.size())));
+  }
+  const auto tile = static_cast<size_t>(group * kv::kPageTokens);
+  for (int w = 0; w < context_.pool->size(); ++w) {
+    WorkerScratch s;
+    s.matmul = Buffer(context_.allocator, static_cast<size_t>(scratch));
+    s.attend = Buffer(context_.allocator,
+                      static_cast<size_t>(kernels::attend_scratch_bytes(static_cast<int64_t>(tile), dk, dv)));
+    s.columns = floats(2 * max_tokens * kFfnColumns);
+    s.q.resize(tile);
+    s.out.resize(tile);
+    s.first.resize(tile);
+    s.last.resize(tile);
+    ws->total_bytes += s.matmul.size() + s.attend.size();
+    ws->workers.push_back(std::move(s));
+  }
+  ws->counters = std::vector<CpuWorkspace::Counter>(plan_->ops.size() * kMaxPhases + kMaxPhases);
+  ws->rows.reserve(max_tokens, max_tokens);
+  return ws;
+}
+
+}  // namespace ingle::backends

@@ -1,0 +1,82 @@
+// The CPU program: the plan with its weights packed into the layout of the kernels that were chosen for them.
+#pragma once
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/rows.h"
+#include "kernels/matmul.h"
+#include "kernels/vec.h"
+
+namespace ingle::backends {
+
+constexpr int64_t kFfnColumns =
+    128;                          // columns of a gated feed-forward that one chunk makes; a multiple of 32
+constexpr size_t kMaxPhases = 8;  // of one op
+
+// Activations that feed matrix products: f32 rows, and their 8-bit form when a kernel wants it.
+struct ActivationBuffer {
+  Buffer memory;
+  kernels::Activations view{};  // m = capacity; pointers into memory
+  void allocate(const Allocator& allocator, int64_t max_rows, int64_t width, bool quantised);
+  kernels::Activations rows(int64_t m, int64_t k) const;  // the first m rows, k wide
+  float* row(int64_t r) const { return memory.as<float>() + r * view.ldf; }
+  // Makes the 8-bit form of columns [column, column + n) of row r; column and n are multiples of 32.
+  void quantise(const kernels::VecRow& vec, int64_t r, int64_t column, int64_t n, const float* values) const;
+};
+
+struct WorkerScratch {
+  Buffer matmul, attend, columns;  // columns: gate and up of a chunk
+  std::vector<const float*> q;     // row pointers of an attention tile
+  std::vector<float*> out;
+  std::vector<int64_t> first, last;
+};
+
+struct CpuWorkspace final : Workspace {
+  std::vector<Buffer> buffers;         // the plan's, f32 [max_tokens][width]
+  ActivationBuffer hidden, inner;      // of the residual stream; of what o and down take
+  Buffer k, v, projected;              // f32 [max_tokens][…]
+  std::vector<Buffer> cosines, sines;  // per rotation [max_tokens][pairs]
+  std::vector<WorkerScratch> workers;
+  struct alignas(64) Counter {
+    std::atomic<int64_t> next{0};
+  };
+  std::vector<Counter> counters;  // one per phase of a step: chunks taken so far
+  BatchRows rows;
+  std::atomic<bool> stop{false};
+  int64_t max_tokens = 0;
+  uint64_t total_bytes = 0;
+  uint64_t bytes() const override { return total_bytes; }
+};
+
+class CpuProgram final : public Program {
+ public:
+  CpuProgram(const BackendContext& context, PlanPtr plan, const PrepareOptions& options);
+  const Plan& plan() const override { return *plan_; }
+  uint64_t weight_bytes() const override;
+  std::string kernels() const override;
+  std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted) const override;
+  void run(Workspace& workspace, const Batch& batch) const noexcept override;
+
+  const kernels::PackedWeight& packed(Id weight) const { return *packed_[static_cast<size_t>(weight)]; }
+  const float* vector(Id id) const {
+    return id == kNone ? nullptr : plan_->vectors[static_cast<size_t>(id)].values.data();
+  }
+  const kernels::VecRow& vec() const { return *vec_; }
+  ThreadPool& pool() const { return *context_.pool; }
+  void embed(Id table, int32_t token, float* out) const;
+
+ private:
+  void pack(size_t weight, const std::function<bool(int64_t)>& packed_bytes);
+  std::vector<bool> weights_of_products() const;
+  BackendContext context_;
+  PlanPtr plan_;
+  const kernels::VecRow* vec_;
+  std::vector<std::optional<kernels::PackedWeight>>
+      packed_;                                 // empty: only rows are read, straight from the file
+  std::vector<quant::QuantWeight> tables_;     // for those, the file's own blocks
+  std::vector<std::vector<std::byte>> owned_;  // their bytes when the file is not mapped
+};
+
+}  // namespace ingle::backends

@@ -1,0 +1,30 @@
+// The rows of a ragged batch: which slice and position each token has, and which rows' logits are wanted.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "backends/backend.h"
+
+namespace ingle::backends {
+
+struct BatchRow {
+  int32_t slice;
+  int32_t token;
+  int64_t position;
+};
+
+// Filled per step without allocating once it has grown to the workspace's size.
+struct BatchRows {
+  std::vector<BatchRow> rows;
+  std::vector<int32_t> wanted;  // indices into rows
+
+  void reserve(int64_t max_tokens, int64_t max_wanted);
+  void fill(const Batch& batch);
+  int64_t size() const { return static_cast<int64_t>(rows.size()); }
+  int64_t n_wanted() const { return static_cast<int64_t>(wanted.size()); }
+};
+
+// Writes each slice's status: numeric when one of its logits is NaN or infinite.
+void check_logits(const Batch& batch, int64_t n_vocab) noexcept;
+
+}  // namespace ingle::backends

@@ -1,0 +1,79 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace ingle::engine {
+
+Sequence::Sequence(const Sequence& other, kv::SequenceState state)
+    : runner_(other.runner_),
+      state_(std::move(state)),
+      tokens_(other.tokens_),
+      logits_(other.logits_),
+      has_logits_(other.has_logits_) {}
+
+Sequence Sequence::fork() const { return Sequence(*this, state_.fork()); }
+
+void Sequence::truncate(int64_t n) {
+  if (n == length()) return;
+  state_.truncate(n);
+  tokens_.resize(static_cast<size_t>(n));
+  has_logits_ = false;
+}
+
+void Sequence::feed(std::span<const int32_t> tokens, const FeedOptions& options) {
+  if (tokens.empty()) return;
+  const int64_t n_vocab = runner_->plan().n_vocab, total = static_cast<int64_t>(tokens.size());
+  for (const int32_t id : tokens)
+    if (id < 0 || id >= n_vocab)
+      fail(Code::invalid_argument, "feed", format("token id {} is not in [0, {})", id, n_vocab));
+  logits_.resize(static_cast<size_t>(n_vocab));
+  if (total == 1) {  // a single step: reserve and commit are all there is to undo
+    feed_chunk(tokens, options, true);
+  } else {
+    kv::SequenceState before = state_.fork();
+    const int64_t n_before = length();
+    try {
+      for (int64_t done = 0; done < total;) {
+        const int64_t n = std::min(options.chunk, total - done);
+        feed_chunk(tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(n)), options,
+                   done + n == total);
+        done += n;
+        if (options.progress && !options.progress(done, total))
+          fail(Code::cancelled, "feed", "cancelled by the progress callback");
+      }
+    } catch (...) {
+      state_ = std::move(before);
+      tokens_.resize(static_cast<size_t>(n_before));
+      has_logits_ = false;
+      throw;
+    }
+  }
+  has_logits_ = true;
+}
+
+void Sequence::feed_chunk(std::span<const int32_t> tokens, const FeedOptions& options, bool last) {
+  const auto n = static_cast<int64_t>(tokens.size());
+  const int64_t start = length();
+  tokens_.reserve(tokens_.size() + tokens.size());
+  state_.reserve(n);
+  backends::Slice slice{&state_, start, tokens, options.row ? n : (last ? 1 : 0)};
+  if (options.row) rows_.resize(static_cast<size_t>(n) * logits_.size());
+  backends::StepStatus status{};
+  runner_->step({{&slice, 1}, {&status, 1}, options.row ? rows_.data() : logits_.data(), options.cancel});
+  if (status == backends::StepStatus::cancelled) fail(Code::cancelled, "feed", "cancelled");
+  if (status != backends::StepStatus::ok)
+    fail(Code::numeric, "feed",
+         format("the model gave NaN or infinite logits after position {}", start + n - 1));
+  if (options.row) {
+    for (int64_t i = 0; i < n; ++i)
+      options.row(start + i, std::span<const float>(rows_).subspan(static_cast<size_t>(i) * logits_.size(),
+                                                                   logits_.size()));
+    if (last) std::copy(rows_.end() - static_cast<int64_t>(logits_.size()), rows_.end(), logits_.begin());
+  }
+  state_.commit(n);
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+}
+
+}  // namespace ingle::engine

@@ -1,0 +1,45 @@
+// One sequence: its tokens, its state, and the logits after its last token.
+#pragma once
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/runner.h"
+
+namespace ingle::engine {
+
+struct FeedOptions {
+  int64_t chunk = 512;                                                       // tokens of one step
+  const std::atomic<bool>* cancel = nullptr;                                 // looked at within a step
+  std::function<bool(int64_t done, int64_t total)> progress;                 // false cancels
+  std::function<void(int64_t position, std::span<const float> logits)> row;  // each position's logits
+};
+
+class Sequence {
+ public:
+  Sequence(Runner& runner, const kv::StatePool& pool) : runner_(&runner), state_(pool) {}
+
+  // Appends tokens and computes them. On an error (Code::cancelled, numeric, out_of_memory) the sequence is
+  // as before.
+  void feed(std::span<const int32_t> tokens, const FeedOptions& options);
+  void truncate(int64_t n);  // logits are gone until the next feed
+  Sequence fork() const;
+
+  std::span<const int32_t> tokens() const { return tokens_; }
+  int64_t length() const { return static_cast<int64_t>(tokens_.size()); }
+  bool has_logits() const { return has_logits_; }
+  std::span<float> logits() { return logits_; }  // after the last token
+  std::span<const float> logits() const { return logits_; }
+
+ private:
+  Sequence(const Sequence& other, kv::SequenceState state);
+  void feed_chunk(std::span<const int32_t> tokens, const FeedOptions& options, bool last);
+  Runner* runner_;
+  kv::SequenceState state_;
+  std::vector<int32_t> tokens_;
+  std::vector<float> logits_;  // [n_vocab]
+  std::vector<float> rows_;    // [chunk][n_vocab], when every row is wanted
+  bool has_logits_ = false;
+};
+
+}  // namespace ingle::engine

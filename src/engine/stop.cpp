@@ -1,0 +1,38 @@
+#include "engine/stop.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ingle::engine {
+namespace {
+
+// The longest proper prefix of `stop` that `text` ends with.
+size_t started(std::string_view text, std::string_view stop) {
+  for (size_t n = std::min(text.size(), stop.size() - 1); n > 0; --n)
+    if (text.ends_with(stop.substr(0, n))) return n;
+  return 0;
+}
+
+}  // namespace
+
+std::string StopFilter::push(std::string_view text) {
+  if (stopped_) return {};
+  held_ += text;
+  size_t at = std::string::npos, keep = 0;
+  for (const std::string& stop : stops_) {
+    at = std::min(at, held_.find(stop));
+    keep = std::max(keep, started(held_, stop));
+  }
+  if (at != std::string::npos) {
+    stopped_ = true;
+    held_.resize(at);
+    return std::exchange(held_, {});
+  }
+  std::string out = held_.substr(0, held_.size() - keep);
+  held_.erase(0, out.size());
+  return out;
+}
+
+std::string StopFilter::finish() { return stopped_ ? std::string() : std::exchange(held_, {}); }
+
+}  // namespace ingle::engine
