@@ -1,5 +1,6 @@
 // A model's own chat template (Jinja as transformers runs it), compiled once, run within bounds.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,8 +16,9 @@ struct TemplateContext {
   std::vector<ChatMessage> messages;
   bool add_generation_prompt = true;
   std::string bos_token, eos_token;
-  std::string extra_json;  // an object whose members become variables (tools, enable_thinking, …); may be empty
-  int64_t now_unix = 0;    // for strftime_now
+  std::string
+      extra_json;  // an object whose members become variables (tools, enable_thinking, …); may be empty
+  int64_t now_unix = 0;  // for strftime_now
 };
 
 class ChatTemplate {
@@ -24,9 +26,13 @@ class ChatTemplate {
   // Throws Code::unsupported naming line, column and construct when the source cannot be held exactly.
   static std::shared_ptr<const ChatTemplate> compile(std::string_view source, std::string name);
   virtual ~ChatTemplate() = default;
-  // Throws Code::invalid_argument with the template's own words when it calls raise_exception; Code::unsupported when
-  // a bound (steps, depth, output) is passed.
+  // Throws Code::invalid_argument with the template's own words when it calls raise_exception;
+  // Code::unsupported when a bound (steps, depth, output) is passed.
   virtual std::string render(const TemplateContext& context) const = 0;
+  // The same with every variable given as the members of one JSON object: messages with any content parts,
+  // tools, documents, add_generation_prompt, bos_token, eos_token, …; what is absent is undefined. Key order
+  // is kept.
+  virtual std::string render_json(std::string_view context, int64_t now_unix = 0) const = 0;
 };
 
 }  // namespace ingle::text

@@ -1,0 +1,91 @@
+#include "text/chat_template.h"
+
+#include "core/error.h"
+#include "text/template/compile.h"
+#include "text/template/library.h"
+#include "text/template/parser.h"
+
+namespace ingle::text {
+namespace jinja {
+namespace {
+
+using Variables = std::vector<std::pair<std::string, Value>>;
+
+std::string place(const std::string& name, Pos pos) { return format("{}:{}:{}", name, pos.line, pos.column); }
+
+class Compiled : public ChatTemplate {
+ public:
+  Compiled(std::unique_ptr<Template> tree, std::string name, const Limits& limits)
+      : tree_(std::move(tree)), name_(std::move(name)), limits_(limits) {}
+
+  std::string render(const TemplateContext& context) const override {
+    Variables variables = variables_of(context.extra_json);
+    std::vector<Value> messages;
+    for (const ChatMessage& message : context.messages) {
+      auto map = std::make_shared<Map>();
+      map->set(make_text(nullptr, "role"), make_text(nullptr, message.role));
+      map->set(make_text(nullptr, "content"), make_text(nullptr, message.content));
+      messages.push_back(make_map(nullptr, std::move(map)));
+    }
+    // Later entries win: the context's own members over the extra ones. tools and documents are None when
+    // absent, as transformers passes them.
+    Variables all = {{"tools", Value::none()}, {"documents", Value::none()}};
+    for (auto& each : variables) all.push_back(std::move(each));
+    all.emplace_back("messages", make_seq(nullptr, std::move(messages)));
+    all.emplace_back("add_generation_prompt", Value::boolean(context.add_generation_prompt));
+    all.emplace_back("bos_token", make_text(nullptr, context.bos_token));
+    all.emplace_back("eos_token", make_text(nullptr, context.eos_token));
+    return run(all, context.now_unix);
+  }
+
+  std::string render_json(std::string_view context, int64_t now_unix) const override {
+    return run(variables_of(context), now_unix);
+  }
+
+ private:
+  Variables variables_of(std::string_view json) const {
+    if (json.empty()) return {};
+    try {
+      return parse_json_object(json);
+    } catch (const Failure& f) {
+      fail(f.code, name_, f.message);
+    }
+  }
+
+  std::string run(const Variables& variables, int64_t now_unix) const {
+    Interp interp(*tree_, limits_, now_unix);
+    try {
+      return interp.run(variables);
+    } catch (const Failure& f) {
+      fail(f.code, place(name_, interp.pos()), f.message);
+    }
+  }
+
+  std::unique_ptr<Template> tree_;
+  std::string name_;
+  Limits limits_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ChatTemplate> compile(std::string_view source, std::string name, const Limits& limits) {
+  if (source.size() > limits.source_bytes) {
+    fail(Code::unsupported, name,
+         format("the template has {} bytes, expected at most {}", source.size(), limits.source_bytes));
+  }
+  std::unique_ptr<Template> tree;
+  try {
+    tree = Parser(source, limits).run();
+  } catch (const SyntaxError& e) {
+    fail(e.failure.code, place(name, e.pos), e.failure.message);
+  }
+  return std::make_shared<Compiled>(std::move(tree), std::move(name), limits);
+}
+
+}  // namespace jinja
+
+std::shared_ptr<const ChatTemplate> ChatTemplate::compile(std::string_view source, std::string name) {
+  return jinja::compile(source, std::move(name), jinja::Limits());
+}
+
+}  // namespace ingle::text

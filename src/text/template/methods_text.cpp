@@ -1,0 +1,360 @@
+// The methods of str.
+#include <algorithm>
+
+#include "text/template/library.h"
+#include "text/template/utf8.h"
+
+namespace ingle::text::jinja {
+namespace {
+
+template <CaseRule rule>
+Value cased(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("this method", args, {});
+  return in.text(change_case(self.text(), rule), self.as_str().markup);
+}
+
+template <bool left, bool right>
+Value stripped(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("strip", args, {"chars"});
+  const bool given = bound.has(0) && !bound[0]->is(Kind::none);
+  const std::string_view set = given ? bound.str(0, "") : "";
+  return in.text(std::string(strip(self.text(), given ? &set : nullptr, left, right)), self.as_str().markup);
+}
+
+// The part of the text that optional start and end arguments name, and where it begins in code points.
+struct Window {
+  std::string_view text;
+  int64_t start = 0;
+};
+std::optional<Window> window(const Value& self, const Bound& bound, size_t at) {
+  const int64_t n = length(self);
+  const auto clamp = [&](size_t i, int64_t fallback) {
+    if (!bound.has(i) || bound[i]->is(Kind::none)) return fallback;
+    const int64_t v = bound.integer(i, 0);
+    return v < 0 ? std::max<int64_t>(v < -n ? 0 : v + n, 0) : v;
+  };
+  const int64_t start = clamp(at, 0), end = std::min(clamp(at + 1, n), n);
+  if (start > n) return std::nullopt;
+  const size_t from = offset_of(self.text(), static_cast<size_t>(start));
+  const size_t to = offset_of(self.text(), static_cast<size_t>(std::max(end, start)));
+  return end < start ? std::nullopt
+                     : std::optional(Window{std::string_view(self.text()).substr(from, to - from), start});
+}
+
+template <bool at_start>
+Value has_affix(Interp&, const Value& self, const Args& args) {
+  const Bound bound("startswith and endswith", args, {"prefix", "start", "end"}, 1);
+  const auto part = window(self, bound, 1);
+  const auto holds = [&](const Value& affix) {
+    const std::string& s = need_text(affix);
+    return part && (at_start ? part->text.starts_with(s) : part->text.ends_with(s));
+  };
+  if (!bound[0]->is(Kind::list) || bound[0]->as_seq().flavor != Flavor::tuple)
+    return Value::boolean(holds(*bound[0]));
+  const auto& any = bound[0]->as_seq().items;
+  return Value::boolean(std::any_of(any.begin(), any.end(), holds));
+}
+
+template <bool from_end, bool must>
+Value find(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("find", args, {"sub", "start", "end"}, 1);
+  in.heap().copied(self.text().size());
+  const auto part = window(self, bound, 1);
+  const std::string& sub = need_text(*bound[0]);
+  const size_t at = !part ? std::string::npos : from_end ? part->text.rfind(sub) : part->text.find(sub);
+  if (at != std::string::npos) {
+    return Value::integer(part->start + static_cast<int64_t>(count_code_points(part->text.substr(0, at))));
+  }
+  if (must) raise("substring not found");
+  return Value::integer(-1);
+}
+
+Value count(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("count", args, {"sub", "start", "end"}, 1);
+  in.heap().copied(self.text().size());
+  const auto part = window(self, bound, 1);
+  const std::string& sub = need_text(*bound[0]);
+  if (!part) return Value::integer(0);
+  if (sub.empty()) return Value::integer(static_cast<int64_t>(count_code_points(part->text)) + 1);
+  int64_t n = 0;
+  for (size_t at = part->text.find(sub); at != part->text.npos; at = part->text.find(sub, at + sub.size()))
+    ++n;
+  return Value::integer(n);
+}
+
+Value replace(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("replace", args, {"old", "new", "count"}, 2);
+  const std::string &s = self.text(), &from = need_text(*bound[0]), &to = need_text(*bound[1]);
+  int64_t left = bound.integer(2, -1);
+  Sink out(in.heap());
+  in.heap().copied(s.size());
+  size_t at = 0;
+  for (; left != 0; --left) {
+    const size_t found = from.empty() ? at : s.find(from, at);
+    if (found == std::string::npos) break;
+    out.add(std::string_view(s).substr(at, found - at));
+    out.add(to);
+    at = found + from.size();
+    if (!from.empty()) continue;
+    if (at >= s.size()) return in.text(out.take(), self.as_str().markup);
+    const size_t size = code_point_at(s, at).size;  // an empty `old` stands between all characters
+    out.add(std::string_view(s).substr(at, size));
+    at += size;
+  }
+  out.add(std::string_view(s).substr(at));
+  return in.text(out.take(), self.as_str().markup);
+}
+
+template <bool prefix>
+Value without_affix(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("removeprefix and removesuffix", args, {"affix"}, 1);
+  std::string_view s = self.text();
+  const std::string& affix = need_text(*bound[0]);
+  if (prefix && s.starts_with(affix)) s.remove_prefix(affix.size());
+  if (!prefix && s.ends_with(affix)) s.remove_suffix(affix.size());
+  return in.text(std::string(s), self.as_str().markup);
+}
+
+// Pieces between runs of white space.
+std::vector<std::string_view> split_space(std::string_view s, int64_t most, bool from_end) {
+  std::vector<std::string_view> out;
+  for (;;) {
+    s = strip(s, nullptr, !from_end, from_end);
+    if (s.empty()) break;
+    if (most == 0) {
+      out.push_back(strip(s, nullptr, from_end, !from_end));
+      break;
+    }
+    --most;
+    // The piece ends (or, from the end, begins) at the next white space.
+    size_t edge = from_end ? 0 : s.size();
+    for (size_t i = 0; i < s.size();) {
+      const CodePoint c = code_point_at(s, i);
+      if (is_space(c.value)) {
+        edge = from_end ? i + c.size : i;
+        if (!from_end) break;
+      }
+      i += c.size;
+    }
+    out.push_back(from_end ? s.substr(edge) : s.substr(0, edge));
+    s = from_end ? s.substr(0, edge) : s.substr(edge);
+  }
+  if (from_end) std::reverse(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string_view> split_at(std::string_view s, std::string_view separator, int64_t most,
+                                       bool from_end) {
+  std::vector<std::string_view> out;
+  while (most-- != 0) {
+    const size_t at = from_end ? s.rfind(separator) : s.find(separator);
+    if (at == s.npos) break;
+    out.push_back(from_end ? s.substr(at + separator.size()) : s.substr(0, at));
+    s = from_end ? s.substr(0, at) : s.substr(at + separator.size());
+  }
+  out.push_back(s);
+  if (from_end) std::reverse(out.begin(), out.end());
+  return out;
+}
+
+Value texts(Interp& in, const std::vector<std::string_view>& pieces, bool markup) {
+  std::vector<Value> out;
+  out.reserve(pieces.size());
+  for (const std::string_view piece : pieces) out.push_back(in.text(std::string(piece), markup));
+  return in.list(std::move(out));
+}
+
+template <bool from_end>
+Value split(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("split", args, {"sep", "maxsplit"});
+  const int64_t most = bound.integer(1, -1);
+  const bool markup = self.as_str().markup;
+  in.heap().copied(self.text().size());
+  if (!bound.has(0) || bound[0]->is(Kind::none)) {
+    // From the end, each piece is looked for from the start: charge what that costs.
+    if (from_end)
+      in.heap().spend(self.text().size() / 64 *
+                      std::min<uint64_t>(static_cast<uint64_t>(most), self.text().size()) / 64);
+    return texts(in, split_space(self.text(), most, from_end), markup);
+  }
+  const std::string_view separator = bound.str(0, "");
+  if (separator.empty()) raise("empty separator");
+  return texts(in, split_at(self.text(), separator, most, from_end), markup);
+}
+
+template <bool from_end>
+Value partition(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("partition", args, {"sep"}, 1);
+  const std::string_view s = self.text(), separator = bound.str(0, "");
+  if (separator.empty()) raise("empty separator");
+  const size_t at = from_end ? s.rfind(separator) : s.find(separator);
+  std::vector<Value> out;
+  const auto piece = [&](std::string_view p) { out.push_back(in.text(std::string(p))); };
+  if (at == s.npos) {
+    from_end ? (piece(""), piece(""), piece(s)) : (piece(s), piece(""), piece(""));
+  } else {
+    piece(s.substr(0, at)), piece(separator), piece(s.substr(at + separator.size()));
+  }
+  return in.list(std::move(out), Flavor::tuple);
+}
+
+bool is_line_end(uint32_t c) {
+  return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+Value split_lines(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("splitlines", args, {"keepends"});
+  const std::string_view s = self.text();
+  in.heap().copied(s.size());
+  std::vector<std::string_view> out;
+  size_t begin = 0;
+  for (size_t i = 0; i < s.size();) {
+    const CodePoint c = code_point_at(s, i);
+    size_t end = i + c.size;
+    if (is_line_end(c.value)) {
+      if (c.value == '\r' && end < s.size() && s[end] == '\n') ++end;
+      out.push_back(s.substr(begin, (bound.flag(0, false) ? end : i) - begin));
+      begin = end;
+    }
+    i = end;
+  }
+  if (begin < s.size()) out.push_back(s.substr(begin));
+  return texts(in, out, self.as_str().markup);
+}
+
+Value join(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("join", args, {"iterable"}, 1);
+  const Value items = iterate(in.heap(), *bound[0]);
+  Sink out(in.heap());
+  bool later = false;
+  for (const Value& item : items.as_seq().items) {
+    in.heap().spend(1);
+    if (later) out.add(self.text());
+    later = true;
+    out.add(need_text(item));
+  }
+  return in.text(out.take());
+}
+
+enum class Align : uint8_t { left, right, center, zero };
+
+template <Align align>
+Value padded(Interp& in, const Value& self, const Args& args) {
+  const Bound bound("padding", args, {"width", "fillchar"}, 1);
+  const int64_t n = length(self), width = bound.integer(0, 0), pad = std::max<int64_t>(width - n, 0);
+  std::string_view fill = align == Align::zero ? "0" : bound.str(1, " "), s = self.text();
+  if (count_code_points(fill) != 1) raise("the fill character must be exactly one character long");
+  const int64_t left = align == Align::left ? 0 : align == Align::center ? pad / 2 + (pad & width & 1) : pad;
+  Sink out(in.heap());
+  if (align == Align::zero && pad > 0 && (s.starts_with("+") || s.starts_with("-"))) {
+    out.add(s[0]);
+    s.remove_prefix(1);
+  }
+  out.repeat(fill, left);
+  out.add(s);
+  out.repeat(fill, pad - left);
+  return in.text(out.take());
+}
+
+template <bool (*holds)(uint32_t)>
+Value all_are(Interp& in, const Value& self, const Args&) {
+  const std::string& s = self.text();
+  in.heap().copied(s.size());
+  for (size_t i = 0; i < s.size();) {
+    const CodePoint c = code_point_at(s, i);
+    if (!holds(c.value)) return Value::boolean(false);
+    i += c.size;
+  }
+  return Value::boolean(!s.empty());
+}
+
+bool is_alnum(uint32_t c) { return is_alpha(c) || is_digit(c); }
+
+// At least one letter of the wanted case and none of the other.
+template <bool (*wanted)(uint32_t), bool (*unwanted)(uint32_t)>
+Value all_cased(Interp&, const Value& self, const Args&) {
+  const std::string& s = self.text();
+  bool any = false;
+  for (size_t i = 0; i < s.size();) {
+    const CodePoint c = code_point_at(s, i);
+    if (unwanted(c.value)) return Value::boolean(false);
+    any = any || wanted(c.value);
+    i += c.size;
+  }
+  return Value::boolean(any);
+}
+
+Value is_ascii_method(Interp&, const Value& self, const Args&) { return Value::boolean(self.as_str().ascii); }
+
+Value brace_format_method(Interp& in, const Value& self, const Args& args) {
+  return in.text(brace_format(in, self.text(), args));
+}
+
+[[noreturn]] Value not_held(Interp&, const Value&, const Args&) {
+  refuse("this method of str is not supported");
+}
+
+struct Row {
+  std::string_view name;
+  NativeFn fn;
+};
+constexpr Row kMethods[] = {
+    {"upper", cased<CaseRule::upper>},
+    {"lower", cased<CaseRule::lower>},
+    {"casefold", not_held},
+    {"title", cased<CaseRule::title>},
+    {"capitalize", cased<CaseRule::capitalize>},
+    {"swapcase", cased<CaseRule::swap>},
+    {"strip", stripped<true, true>},
+    {"lstrip", stripped<true, false>},
+    {"rstrip", stripped<false, true>},
+    {"startswith", has_affix<true>},
+    {"endswith", has_affix<false>},
+    {"find", find<false, false>},
+    {"rfind", find<true, false>},
+    {"index", find<false, true>},
+    {"rindex", find<true, true>},
+    {"count", count},
+    {"replace", replace},
+    {"removeprefix", without_affix<true>},
+    {"removesuffix", without_affix<false>},
+    {"split", split<false>},
+    {"rsplit", split<true>},
+    {"partition", partition<false>},
+    {"rpartition", partition<true>},
+    {"splitlines", split_lines},
+    {"join", join},
+    {"ljust", padded<Align::left>},
+    {"rjust", padded<Align::right>},
+    {"center", padded<Align::center>},
+    {"zfill", padded<Align::zero>},
+    {"isspace", all_are<is_space>},
+    {"isdigit", all_are<is_digit>},
+    {"isdecimal", all_are<is_digit>},
+    {"isnumeric", all_are<is_digit>},
+    {"isalpha", all_are<is_alpha>},
+    {"isalnum", all_are<is_alnum>},
+    {"islower", all_cased<is_lower, is_upper>},
+    {"isupper", all_cased<is_upper, is_lower>},
+    {"isascii", is_ascii_method},
+    {"format", brace_format_method},
+    {"format_map", not_held},
+    {"encode", not_held},
+    {"expandtabs", not_held},
+    {"translate", not_held},
+    {"maketrans", not_held},
+    {"isidentifier", not_held},
+    {"isprintable", not_held},
+    {"istitle", not_held},
+};
+
+}  // namespace
+
+NativeFn find_text_method(std::string_view name) {
+  for (const Row& row : kMethods) {
+    if (row.name == name) return row.fn;
+  }
+  return nullptr;
+}
+
+}  // namespace ingle::text::jinja

@@ -1,0 +1,32 @@
+// Code points in UTF-8 text. A byte that starts no valid sequence counts as one code point of its own value.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ingle::text::jinja {
+
+struct CodePoint {
+  uint32_t value;
+  uint32_t size;  // bytes taken
+};
+CodePoint code_point_at(std::string_view text, size_t offset);
+void append_code_point(std::string& out, uint32_t value);
+size_t count_code_points(std::string_view text);
+// The byte offset of the index-th code point; text.size() when there are fewer.
+size_t offset_of(std::string_view text, size_t index);
+bool is_ascii(std::string_view text);
+bool is_space(uint32_t code_point);  // as str.isspace
+
+// str.strip: characters of `set`, or white space when set is null.
+std::string_view strip(std::string_view text, const std::string_view* set, bool left, bool right);
+
+enum class CaseRule : uint8_t { upper, lower, title, capitalize, swap };
+std::string change_case(std::string_view text, CaseRule rule);
+bool is_printable(uint32_t c);  // as repr shows it
+bool is_alpha(uint32_t c);
+bool is_digit(uint32_t c);
+bool is_upper(uint32_t c);
+bool is_lower(uint32_t c);
+
+}  // namespace ingle::text::jinja
