@@ -75,6 +75,8 @@ uint16_t category_flags(utf8proc_category_t category) {
     case UTF8PROC_CATEGORY_ZL:
     case UTF8PROC_CATEGORY_ZP:
       return 0;  // all of them are White_Space, added by the caller
+    case UTF8PROC_CATEGORY_CN:
+      return kOther | kUnassigned;
     default:
       return kOther;
   }

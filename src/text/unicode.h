@@ -24,6 +24,7 @@ enum CharFlags : uint16_t {
   kNonSpacing = 2048,  // \p{Mn}
   kUncased = 4096,     // \p{Lm} \p{Lo}
   kHan = 8192,         // ideographs
+  kUnassigned = 16384,  // \p{Cn}, beside kOther
 };
 
 struct Char {

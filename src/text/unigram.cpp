@@ -1,5 +1,149 @@
+// SentencePiece's unigram model (Kudo 2018): the segmentation with the best sum of scores.
+#include <algorithm>
+#include <limits>
+
 #include "core/error.h"
+#include "text/charsmap.h"
 #include "text/encoder.h"
+#include "text/trie.h"
+
 namespace ingle::text {
-std::unique_ptr<Encoder> make_unigram(const Vocabulary& v) { fail(Code::unsupported, v.file, "t5"); }
+namespace {
+
+// Below the worst score by this much; SentencePiece's value.
+constexpr double kUnknownPenalty = 10.0;
+
+std::vector<Trie::Entry> plain_entries(const Vocabulary& v) {
+  std::vector<Trie::Entry> out;
+  for (TokenId id = 0; id < v.size(); ++id) {
+    const std::string_view text = v.texts[static_cast<size_t>(id)];
+    if (v.is_plain(id) && !text.empty()) out.push_back({text, id});
+  }
+  return out;
+}
+
+class Unigram final : public Encoder {
+ public:
+  explicit Unigram(const Vocabulary& vocabulary)
+      : v_(vocabulary), trie_(plain_entries(vocabulary)), map_(vocabulary.charsmap, vocabulary.file) {
+    double worst = std::numeric_limits<double>::max();
+    for (TokenId id = 0; id < v_.size(); ++id) {
+      if (v_.kinds[static_cast<size_t>(id)] == TokenKind::normal) worst = std::min(worst, score_of(id));
+    }
+    if (worst == std::numeric_limits<double>::max()) {
+      fail(Code::corrupt, v_.file, "tokenizer.ggml.tokens has no ordinary token");
+    }
+    unknown_score_ = worst - kUnknownPenalty;
+    falls_back_ = std::find(v_.byte_tokens.begin(), v_.byte_tokens.end(), -1) == v_.byte_tokens.end();
+  }
+
+  void encode(std::string_view text, bool, std::vector<TokenId>& out, Work& work) const override {
+    const std::string normal = normalize(text);
+    if (normal.empty()) return;
+    const std::vector<Step> best = search(normal, work);
+    const size_t first = out.size();
+    bool after_unknown = false;
+    for (size_t end = normal.size(); end > 0; end = best[end].begin) {
+      const TokenId id = best[end].id;
+      if (id >= 0) {
+        out.push_back(id);
+      } else if (falls_back_) {
+        for (size_t i = end; i > best[end].begin; --i) {
+          out.push_back(v_.byte_tokens[static_cast<unsigned char>(normal[i - 1])]);
+        }
+      } else if (!after_unknown && v_.special.unknown) {
+        out.push_back(*v_.special.unknown);  // neighbours count as one
+      }
+      after_unknown = id < 0;
+    }
+    std::reverse(out.begin() + static_cast<ptrdiff_t>(first), out.end());
+  }
+
+ private:
+  // The best way to reach a place: the token that ends there (-1: an unknown character) and where it begins.
+  struct Step {
+    double score = -std::numeric_limits<double>::infinity();
+    size_t begin = 0;
+    TokenId id = -1;
+  };
+
+  double score_of(TokenId id) const {
+    return v_.kinds[static_cast<size_t>(id)] == TokenKind::user_defined ? 0.0
+                                                                        : v_.scores[static_cast<size_t>(id)];
+  }
+
+  std::vector<Step> search(std::string_view text, Work& work) const {
+    std::vector<Step> best(text.size() + 1);
+    best[0].score = 0;
+    const char* end = text.data() + text.size();
+    for (size_t at = 0; at < text.size();) {
+      const size_t character = decode_utf8(text.data() + at, end).bytes;
+      const double base = best[at].score;
+      const auto offer = [&](size_t to, double score, TokenId id) {
+        if (base + score > best[to].score) best[to] = {base + score, at, id};
+      };
+      bool whole_character = false;
+      uint32_t node = Trie::kRoot;
+      for (size_t to = at; to < text.size();) {
+        node = trie_.step(node, text[to++]);
+        ++work.scanned;
+        if (node == Trie::kNone) break;
+        const TokenId id = trie_.id(node);
+        if (id < 0) continue;
+        whole_character = whole_character || to == at + character;
+        offer(to, score_of(id), id);
+      }
+      if (!whole_character) offer(at + character, unknown_score_, -1);
+      at += character;
+    }
+    return best;
+  }
+
+  std::string normalize(std::string_view text) const {
+    std::string out;
+    out.reserve(text.size() + text.size() / 2 + 8);
+    bool in_word = false, prefix_due = v_.add_space_prefix;
+    const auto put = [&](std::string_view characters) {
+      for (const char c : characters) {
+        if (c == ' ') {
+          in_word = false;
+          if (!v_.remove_extra_whitespaces) out.append(kSpaceMark);
+          continue;
+        }
+        if (!in_word && (prefix_due || v_.remove_extra_whitespaces)) {
+          if (prefix_due || !out.empty()) out.append(kSpaceMark);
+          prefix_due = false;
+        }
+        in_word = true;
+        out.push_back(c);
+      }
+    };
+    const char* end = text.data() + text.size();
+    for (size_t at = 0; at < text.size();) {
+      const CharsMap::Replacement replaced = map_.longest(text, at);
+      if (replaced.bytes) {
+        put(replaced.text);
+        at += replaced.bytes;
+        continue;
+      }
+      const CodePoint c = decode_utf8(text.data() + at, end);
+      put(c.valid ? text.substr(at, c.bytes) : std::string_view("\xEF\xBF\xBD"));
+      at += c.bytes;
+    }
+    return out;
+  }
+
+  const Vocabulary& v_;
+  Trie trie_;
+  CharsMap map_;
+  double unknown_score_ = 0;
+  bool falls_back_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> make_unigram(const Vocabulary& vocabulary) {
+  return std::make_unique<Unigram>(vocabulary);
+}
+
 }  // namespace ingle::text

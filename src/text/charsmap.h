@@ -1,0 +1,28 @@
+// SentencePiece's precompiled normaliser: a double-array trie of character sequences and what replaces them
+// (google/sentencepiece, normalizer.cc; the array is darts-clone's).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingle::text {
+
+class CharsMap {
+ public:
+  CharsMap() = default;  // replaces nothing
+  // Layout: u32 bytes of the array; the array; replacements, each ended by a zero byte. Throws Code::corrupt.
+  CharsMap(const std::vector<unsigned char>& blob, const std::string& file);
+
+  struct Replacement {
+    size_t bytes = 0;  // of text that it stands for; 0: nothing here is replaced
+    std::string_view text;
+  };
+  Replacement longest(std::string_view text, size_t at) const;
+
+ private:
+  std::vector<uint32_t> units_;
+  std::string texts_;
+};
+
+}  // namespace ingle::text
