@@ -24,8 +24,11 @@ Value map_attribute(Interp& in, const Seq& items, const Args& args) {
   return in.list(std::move(out), Flavor::generator);
 }
 
+// What is falsy, None included, has no items for map, select and their like.
+Value items_of(Interp& in, const Value& v) { return truthy(v) ? iterate(in.heap(), v) : in.list({}); }
+
 Value map(Interp& in, const Value& v, const Args& args) {
-  const Value all = iterate(in.heap(), v);
+  const Value all = items_of(in, v);
   const bool by_attribute =
       std::any_of(args.kw.begin(), args.kw.end(), [](const auto& kw) { return kw.first == "attribute"; });
   if (args.pos.empty() && by_attribute) return map_attribute(in, all.as_seq(), args);
@@ -43,7 +46,7 @@ Value map(Interp& in, const Value& v, const Args& args) {
 
 // Keeps the items whose value (or attribute) passes the test, or those that do not.
 Value choose(Interp& in, const Value& v, const Args& args, bool by_attribute, bool wanted) {
-  const Value all = iterate(in.heap(), v);
+  const Value all = items_of(in, v);
   const size_t skip = by_attribute ? 1 : 0;
   if (args.pos.size() < skip) raise("selectattr and rejectattr need the name of an attribute");
   TestFn test = nullptr;
