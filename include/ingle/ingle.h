@@ -1,0 +1,438 @@
+/* Ingle's C ABI. What is declared here stays: later versions only add. The contract is docs/contracts/abi.md.
+
+   - Handles are opaque and reference-counted. x_create, x_load and the like give one reference; x_retain adds
+   one, x_release takes one away. Releasing NULL does nothing, and any order of release is safe.
+   - A function that can fail returns an ingle_code, and says more through its last parameter when that is not
+   NULL: *err becomes an error that the caller releases, or NULL on success. What other out-parameters point
+   to is NULL or zero after a failure. Functions that cannot fail return their value.
+   - Strings are UTF-8. Keys and paths end with a NUL. Texts come with a length in bytes; -1 means up to the
+   NUL. What is returned as text has a length and a NUL.
+   - Structs begin with their size: start from X_INIT, so that a newer library knows what an older program
+   meant.
+   - Any handle may be used on any thread. Sessions and samplers serve one call at a time: a second one gets
+     INGLE_E_BUSY, except for ingle_session_cancel, retain and release. */
+#ifndef INGLE_INGLE_H
+#define INGLE_INGLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define INGLE_VERSION_MAJOR 0
+#define INGLE_VERSION_MINOR 1
+#define INGLE_VERSION_PATCH 0
+
+#if defined(_WIN32)
+#define INGLE_CALL __cdecl
+#if defined(INGLE_BUILD)
+#define INGLE_API __declspec(dllexport)
+#elif defined(INGLE_STATIC)
+#define INGLE_API
+#else
+#define INGLE_API __declspec(dllimport)
+#endif
+#else
+#define INGLE_CALL
+#define INGLE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Codes, constants
+ * ------------------------------------------------------------------------------------------ */
+
+typedef int32_t ingle_code;
+enum {
+  INGLE_OK = 0,
+  INGLE_E_INVALID_ARGUMENT = 1, /* an argument or option is out of its range, or of the wrong kind */
+  INGLE_E_NOT_FOUND = 2,        /* no such file, tensor, option, ... */
+  INGLE_E_IO = 3,               /* the operating system, or a reader callback, failed */
+  INGLE_E_CORRUPT = 4,          /* a file breaks its own format's rules */
+  INGLE_E_UNSUPPORTED = 5,      /* well-formed, but not something this build can hold */
+  INGLE_E_OUT_OF_MEMORY = 6,
+  INGLE_E_CONTEXT_FULL = 7, /* the prompt or the answer does not fit the session's context */
+  INGLE_E_CANCELLED = 8,
+  INGLE_E_BUSY = 9,     /* another call is inside this session or sampler */
+  INGLE_E_NUMERIC = 10, /* NaN or infinity where a finite number must be */
+  INGLE_E_INTERNAL = 11 /* a bug in Ingle; please report it */
+};
+
+enum { /* why an answer ended */
+       INGLE_FINISH_NONE = 0,
+       INGLE_FINISH_END = 1,    /* the model ended its answer */
+       INGLE_FINISH_STOP = 2,   /* a stop string */
+       INGLE_FINISH_LENGTH = 3, /* max_tokens */
+       INGLE_FINISH_CANCELLED = 4,
+       INGLE_FINISH_CONTEXT = 5 /* the session's context is full */
+};
+
+enum { INGLE_LOG_DEBUG = 0, INGLE_LOG_INFO = 1, INGLE_LOG_WARNING = 2, INGLE_LOG_ERROR = 3 };
+
+enum {                          /* flags of encoding and decoding */
+       INGLE_PARSE_SPECIAL = 1, /* control tokens written in the text become control tokens */
+       INGLE_ADD_SPECIAL = 2,   /* the model's own BOS / EOS are added */
+       INGLE_SKIP_SPECIAL = 4   /* decoding leaves control tokens out */
+};
+
+/* ---- Handles
+ * --------------------------------------------------------------------------------------------------- */
+
+typedef struct ingle_error ingle_error;
+typedef struct ingle_text ingle_text;           /* a string that the library made */
+typedef struct ingle_tokens ingle_tokens;       /* an array of token ids that the library made */
+typedef struct ingle_options ingle_options;     /* settings of one kind, by key */
+typedef struct ingle_runtime ingle_runtime;     /* threads, allocator, log, kernels */
+typedef struct ingle_model ingle_model;         /* weights and vocabulary; immutable */
+typedef struct ingle_tokenizer ingle_tokenizer; /* a vocabulary; immutable */
+typedef struct ingle_sampler ingle_sampler;     /* how the next token is chosen */
+typedef struct ingle_session ingle_session;     /* one conversation */
+
+/* ---- Structs
+ * --------------------------------------------------------------------------------------------------- */
+/* `reserved` is 0 or NULL. Callbacks must not throw or jump out. `close`, where there is one, may be NULL; it
+   is called once, when the library will not use the struct's callbacks again, and only if the call that the
+   struct was given to succeeded. The structs themselves are copied. */
+
+/* Memory for weights, states and workspaces. Called on any thread; `allocate` may return NULL. */
+typedef struct ingle_allocator {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void*(INGLE_CALL* allocate)(uint64_t bytes, uint64_t alignment, void* user);
+  void(INGLE_CALL* release)(void* memory, uint64_t bytes, void* user);
+  void(INGLE_CALL* close)(void* user);
+  void* user;
+} ingle_allocator;
+#define INGLE_ALLOCATOR_INIT \
+  { sizeof(ingle_allocator), 0, NULL, NULL, NULL, NULL }
+
+/* Called on any thread with messages of `level` (INGLE_LOG_...) and above. */
+typedef struct ingle_logger {
+  uint32_t struct_size;
+  int32_t level;
+  void(INGLE_CALL* log)(int32_t level, const char* text, uint64_t length, void* user);
+  void(INGLE_CALL* close)(void* user);
+  void* user;
+  void* reserved;
+} ingle_logger;
+#define INGLE_LOGGER_INIT \
+  { sizeof(ingle_logger), INGLE_LOG_INFO, NULL, NULL, NULL, NULL }
+
+/* A file that the host reads itself, for instance out of a game's package. `read_at` fills `out` with `bytes`
+   bytes from `offset` and returns 0; anything else is a failure. Called on any thread, also during the
+   model's life. */
+typedef struct ingle_reader {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t size;    /* of the file, in bytes */
+  const char* name; /* for messages; may be NULL */
+  int32_t(INGLE_CALL* read_at)(uint64_t offset, void* out, uint64_t bytes, void* user);
+  void(INGLE_CALL* close)(void* user);
+  void* user;
+} ingle_reader;
+#define INGLE_READER_INIT \
+  { sizeof(ingle_reader), 0, 0, NULL, NULL, NULL, NULL }
+
+/* Hears how far a call is, 0 to 1, on the calling thread. Returns 0 to go on; anything else cancels the call,
+   which then returns INGLE_E_CANCELLED. */
+typedef struct ingle_progress {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int32_t(INGLE_CALL* report)(double fraction, void* user);
+  void* user;
+} ingle_progress;
+#define INGLE_PROGRESS_INIT \
+  { sizeof(ingle_progress), 0, NULL, NULL }
+
+typedef struct ingle_message {
+  uint32_t struct_size; /* the same in each element of an array */
+  uint32_t reserved;
+  int64_t length;      /* of `content`; -1: up to the NUL */
+  const char* role;    /* "system", "user", "assistant", ... */
+  const char* content; /* text; control tokens in it stay text */
+} ingle_message;
+#define INGLE_MESSAGE(role, content) \
+  { sizeof(ingle_message), 0, -1, (role), (content) }
+
+/* One step of an answer. The pointers are valid until the next call on the session. */
+typedef struct ingle_event {
+  uint32_t struct_size;
+  int32_t id;           /* -1: no new token, but text that was held back, or the finish alone */
+  float logprob;        /* natural, of `id` under the model, before sampling */
+  int32_t finish;       /* INGLE_FINISH_...; NONE: go on */
+  double time_ms;       /* this token's own time */
+  uint64_t text_length; /* bytes */
+  uint64_t n_top;
+  const char* text;          /* whole UTF-8 characters that became certain; may be empty */
+  const int32_t* top_ids;    /* [n_top], likeliest first: the option top_logprobs */
+  const float* top_logprobs; /* [n_top] */
+  const void* reserved;
+} ingle_event;
+#define INGLE_EVENT_INIT \
+  { sizeof(ingle_event), -1, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL }
+
+typedef struct ingle_stats {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int64_t prompt_tokens;
+  int64_t generated_tokens;
+  double prefill_ms;
+  double decode_ms;
+} ingle_stats;
+#define INGLE_STATS_INIT \
+  { sizeof(ingle_stats), 0, 0, 0, 0, 0 }
+
+/* Returns 0 to go on; anything else ends the answer there. */
+typedef int32_t(INGLE_CALL* ingle_event_callback)(const ingle_event* event, void* user);
+/* The logits [n_vocab] that follow the token at `position`. Returns 0 to go on; anything else cancels. */
+typedef int32_t(INGLE_CALL* ingle_score_callback)(int64_t position, const float* logits, int64_t n_vocab,
+                                                  void* user);
+
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+/* ---- Version, errors, text, tokens: these cannot fail; NULL gives "", 0 or NULL
+ * -------------------------------- */
+
+INGLE_API const char* INGLE_CALL ingle_version(void);    /* "0.1.0", of the library that runs */
+INGLE_API int32_t INGLE_CALL ingle_version_number(void); /* major * 1000000 + minor * 1000 + patch */
+INGLE_API const char* INGLE_CALL ingle_code_name(ingle_code code); /* "not_found" */
+
+INGLE_API ingle_error* INGLE_CALL ingle_error_retain(ingle_error* error);
+INGLE_API void INGLE_CALL ingle_error_release(ingle_error* error);
+INGLE_API ingle_code INGLE_CALL ingle_error_code(const ingle_error* error);
+INGLE_API const char* INGLE_CALL
+ingle_error_message(const ingle_error* error); /* what was found and expected */
+INGLE_API const char* INGLE_CALL
+ingle_error_where(const ingle_error* error);                                 /* argument, file, tensor, ... */
+INGLE_API const char* INGLE_CALL ingle_error_hint(const ingle_error* error); /* what to do; may be empty */
+
+INGLE_API ingle_text* INGLE_CALL ingle_text_retain(ingle_text* text);
+INGLE_API void INGLE_CALL ingle_text_release(ingle_text* text);
+INGLE_API const char* INGLE_CALL ingle_text_data(const ingle_text* text);
+INGLE_API uint64_t INGLE_CALL ingle_text_length(const ingle_text* text); /* bytes, without the NUL */
+
+INGLE_API ingle_tokens* INGLE_CALL ingle_tokens_retain(ingle_tokens* tokens);
+INGLE_API void INGLE_CALL ingle_tokens_release(ingle_tokens* tokens);
+INGLE_API const int32_t* INGLE_CALL ingle_tokens_data(const ingle_tokens* tokens);
+INGLE_API uint64_t INGLE_CALL ingle_tokens_length(const ingle_tokens* tokens);
+
+/* ---- Options
+ * --------------------------------------------------------------------------------------------------- */
+/* `kind` is one of
+     runtime   threads, kernel                                      for ingle_runtime_create
+     model     backend, state_type, map                             for ingle_model_load...
+     script    ids, logits, text, chat_template, context            for ingle_model_scripted
+     session   context, prefill_chunk, state_bytes                  for ingle_session_create
+     sampler   temperature, top_k, top_p, min_p, seed, logit_bias   and the others, for ingle_sampler_create
+     generate  max_tokens, stop, top_logprobs, ignore_end           for ingle_session_begin, _generate
+   ingle_options_describe tells each key's type, range, default and meaning. Where a function takes options,
+   NULL means the defaults. A key that is not set keeps its default; zero is a value. An unknown key is
+   INGLE_E_NOT_FOUND, with the nearest one as the hint; a value out of range is INGLE_E_INVALID_ARGUMENT. A
+   failed call changes nothing. */
+
+INGLE_API ingle_code INGLE_CALL ingle_options_create(const char* kind, ingle_options** out,
+                                                     ingle_error** err);
+INGLE_API ingle_options* INGLE_CALL ingle_options_retain(ingle_options* options);
+INGLE_API void INGLE_CALL ingle_options_release(ingle_options* options);
+/* A whole number; also for keys of type "flag" (0 or 1) and "float". */
+INGLE_API ingle_code INGLE_CALL ingle_options_set_int(ingle_options* options, const char* key, int64_t value,
+                                                      ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_options_set_float(ingle_options* options, const char* key, double value,
+                                                        ingle_error** err);
+/* Keys of type "list of text" (stop) gain one more. */
+INGLE_API ingle_code INGLE_CALL ingle_options_set_string(ingle_options* options, const char* key,
+                                                         const char* value, int64_t length,
+                                                         ingle_error** err);
+/* One JSON object with any of the keys: {"temperature": 0.2, "logit_bias": {"17": -1.5, "18": null}}; null is
+   minus infinity. All of them are set, or none. */
+INGLE_API ingle_code INGLE_CALL ingle_options_set_json(ingle_options* options, const char* json,
+                                                       int64_t length, ingle_error** err);
+/* JSON: [{"key", "type", "low", "high", "default", "help"}, ...] */
+INGLE_API ingle_code INGLE_CALL ingle_options_describe(const char* kind, ingle_text** out, ingle_error** err);
+
+/* ---- Runtime
+ * --------------------------------------------------------------------------------------------------- */
+/* Nothing is process-wide: two runtimes do not know of each other. `allocator` and `logger` may be NULL. */
+
+INGLE_API ingle_code INGLE_CALL ingle_runtime_create(const ingle_options* options,
+                                                     const ingle_allocator* allocator,
+                                                     const ingle_logger* logger, ingle_runtime** out,
+                                                     ingle_error** err);
+INGLE_API ingle_runtime* INGLE_CALL ingle_runtime_retain(ingle_runtime* runtime);
+INGLE_API void INGLE_CALL ingle_runtime_release(ingle_runtime* runtime);
+/* JSON: {"version", "processor", "threads", "backends": [], "kernels": [{"name", "can_run", "reason"}]}. With
+   `self_test` 1 each kernel that can run is held against its oracle, and "self_test" says what differed ("":
+   nothing). */
+INGLE_API ingle_code INGLE_CALL ingle_runtime_doctor(const ingle_runtime* runtime, int32_t self_test,
+                                                     ingle_text** out, ingle_error** err);
+
+/* ---- Model
+ * ----------------------------------------------------------------------------------------------------- */
+
+INGLE_API ingle_code INGLE_CALL ingle_model_load(const ingle_runtime* runtime, const char* path,
+                                                 const ingle_options* options, const ingle_progress* progress,
+                                                 ingle_model** out, ingle_error** err);
+/* `bytes` are borrowed until the model and all its sessions are gone. */
+INGLE_API ingle_code INGLE_CALL ingle_model_load_memory(const ingle_runtime* runtime, const void* bytes,
+                                                        uint64_t n_bytes, const ingle_options* options,
+                                                        const ingle_progress* progress, ingle_model** out,
+                                                        ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_model_load_reader(const ingle_runtime* runtime,
+                                                        const ingle_reader* reader,
+                                                        const ingle_options* options,
+                                                        const ingle_progress* progress, ingle_model** out,
+                                                        ingle_error** err);
+/* A model whose answers are given, for tests of what is built on Ingle. Tokens are the 256 bytes, then
+   "<|end|>" (256, ends generation) and "<|start|>" (257, BOS). */
+INGLE_API ingle_code INGLE_CALL ingle_model_scripted(const ingle_runtime* runtime,
+                                                     const ingle_options* script, ingle_model** out,
+                                                     ingle_error** err);
+INGLE_API ingle_model* INGLE_CALL ingle_model_retain(ingle_model* model);
+INGLE_API void INGLE_CALL ingle_model_release(ingle_model* model);
+
+/* JSON with the keys name, architecture, kernels (text), n_parameters, n_layers, n_embedding, n_vocab,
+   n_context, file_bytes, weight_bytes (whole numbers); the two below give one of them. */
+INGLE_API ingle_code INGLE_CALL ingle_model_info(const ingle_model* model, ingle_text** out,
+                                                 ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_model_info_int(const ingle_model* model, const char* key, int64_t* out,
+                                                     ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_model_info_text(const ingle_model* model, const char* key,
+                                                      ingle_text** out, ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_model_tokenizer(const ingle_model* model, ingle_tokenizer** out,
+                                                      ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_model_has_chat_template(const ingle_model* model, int32_t* out,
+                                                              ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_model_chat_template(const ingle_model* model, ingle_text** out,
+                                                          ingle_error** err); /* Jinja; "": none */
+/* Renders the model's own template; INGLE_E_UNSUPPORTED when it has none. */
+INGLE_API ingle_code INGLE_CALL ingle_model_apply_chat_template(const ingle_model* model,
+                                                                const ingle_message* messages,
+                                                                int64_t n_messages,
+                                                                int32_t add_generation_prompt,
+                                                                ingle_text** out, ingle_error** err);
+/* `json`: [{"role": "user", "content": "..."}, ...] */
+INGLE_API ingle_code INGLE_CALL ingle_model_apply_chat_template_json(const ingle_model* model,
+                                                                     const char* json, int64_t length,
+                                                                     int32_t add_generation_prompt,
+                                                                     ingle_text** out, ingle_error** err);
+
+/* ---- Tokenizer
+ * ------------------------------------------------------------------------------------------------- */
+
+/* Of a model file, with weights or vocabulary-only. */
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_load(const char* path, ingle_tokenizer** out,
+                                                     ingle_error** err);
+INGLE_API ingle_tokenizer* INGLE_CALL ingle_tokenizer_retain(ingle_tokenizer* tokenizer);
+INGLE_API void INGLE_CALL ingle_tokenizer_release(ingle_tokenizer* tokenizer);
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_encode(const ingle_tokenizer* tokenizer, const char* text,
+                                                       int64_t length, int32_t flags, ingle_tokens** out,
+                                                       ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_decode(const ingle_tokenizer* tokenizer, const int32_t* ids,
+                                                       int64_t n_ids, int32_t flags, ingle_text** out,
+                                                       ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_token_text(const ingle_tokenizer* tokenizer, int32_t id,
+                                                           ingle_text** out, ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_size(const ingle_tokenizer* tokenizer, int64_t* out,
+                                                     ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_bos(const ingle_tokenizer* tokenizer, int32_t* out,
+                                                    ingle_error** err); /* -1: none */
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_eos(const ingle_tokenizer* tokenizer, int32_t* out,
+                                                    ingle_error** err); /* -1: none */
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_ends_generation(const ingle_tokenizer* tokenizer, int32_t id,
+                                                                int32_t* out, ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_is_control(const ingle_tokenizer* tokenizer, int32_t id,
+                                                           int32_t* out, ingle_error** err);
+
+/* ---- Sampler
+ * --------------------------------------------------------------------------------------------------- */
+
+INGLE_API ingle_code INGLE_CALL ingle_sampler_create(const ingle_options* options, ingle_sampler** out,
+                                                     ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_sampler_greedy(ingle_sampler** out, ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_sampler_clone(ingle_sampler* sampler, ingle_sampler** out,
+                                                    ingle_error** err);
+INGLE_API ingle_sampler* INGLE_CALL ingle_sampler_retain(ingle_sampler* sampler);
+INGLE_API void INGLE_CALL ingle_sampler_release(ingle_sampler* sampler);
+INGLE_API ingle_code INGLE_CALL ingle_sampler_sample(ingle_sampler* sampler, const float* logits,
+                                                     int64_t n_logits, int32_t* out, ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_sampler_accept(ingle_sampler* sampler, int32_t id, ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_sampler_describe(ingle_sampler* sampler, ingle_text** out,
+                                                       ingle_error** err); /* the chain, in order */
+
+/* ---- Session
+ * --------------------------------------------------------------------------------------------------- */
+
+INGLE_API ingle_code INGLE_CALL ingle_session_create(const ingle_model* model, const ingle_options* options,
+                                                     ingle_session** out, ingle_error** err);
+INGLE_API ingle_session* INGLE_CALL ingle_session_retain(ingle_session* session);
+INGLE_API void INGLE_CALL ingle_session_release(ingle_session* session);
+
+/* Each adds to the context and computes it. What does not fit is INGLE_E_CONTEXT_FULL, with nothing added;
+   after a cancel the context is as it was before the call. */
+INGLE_API ingle_code INGLE_CALL ingle_session_feed_tokens(ingle_session* session, const int32_t* ids,
+                                                          int64_t n_ids, const ingle_progress* progress,
+                                                          ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_session_feed_text(ingle_session* session, const char* text,
+                                                        int64_t length, int32_t flags,
+                                                        const ingle_progress* progress, ingle_error** err);
+/* The whole conversation so far, through the model's own template. What the context already holds of it is
+   not computed again. */
+INGLE_API ingle_code INGLE_CALL ingle_session_feed_chat(ingle_session* session, const ingle_message* messages,
+                                                        int64_t n_messages, const ingle_progress* progress,
+                                                        ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_session_feed_chat_json(ingle_session* session, const char* json,
+                                                             int64_t length, const ingle_progress* progress,
+                                                             ingle_error** err);
+
+/* Starts an answer; ingle_session_next then gives it event by event, until one has a finish. Without it the
+   default options hold. */
+INGLE_API ingle_code INGLE_CALL ingle_session_begin(ingle_session* session, const ingle_options* options,
+                                                    ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_session_next(ingle_session* session, ingle_sampler* sampler,
+                                                   ingle_event* event, ingle_error** err);
+/* begin and next in one. `callback`, `finish` and `out` may be NULL. */
+INGLE_API ingle_code INGLE_CALL ingle_session_generate(ingle_session* session, ingle_sampler* sampler,
+                                                       const ingle_options* options,
+                                                       ingle_event_callback callback, void* user,
+                                                       int32_t* finish, ingle_text** out, ingle_error** err);
+/* From any thread: the call that runs inside the session ends soon, also in the middle of a prefill. */
+INGLE_API ingle_code INGLE_CALL ingle_session_cancel(ingle_session* session, ingle_error** err);
+
+/* Of the last position [n]; valid until the next call on the session. */
+INGLE_API ingle_code INGLE_CALL ingle_session_logits(ingle_session* session, const float** out, int64_t* n,
+                                                     ingle_error** err);
+/* Feeds ids and hands over the logits of every position, in order. */
+INGLE_API ingle_code INGLE_CALL ingle_session_score(ingle_session* session, const int32_t* ids, int64_t n_ids,
+                                                    ingle_score_callback callback, void* user,
+                                                    ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_session_tokens(ingle_session* session, ingle_tokens** out,
+                                                     ingle_error** err); /* all that the context holds */
+INGLE_API ingle_code INGLE_CALL ingle_session_truncate(ingle_session* session, int64_t n_tokens,
+                                                       ingle_error** err); /* back to the first n_tokens */
+/* A second conversation that shares what was computed so far. */
+INGLE_API ingle_code INGLE_CALL ingle_session_fork(ingle_session* session, ingle_session** out,
+                                                   ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_session_stats(ingle_session* session, ingle_stats* stats,
+                                                    ingle_error** err);
+
+/* ---- Files
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* What a file says about itself, nothing is run. JSON: {"container", "metadata": {}, "tensors": [{"name",
+   "type", "shape", "bytes"}]}; shapes are outermost first. */
+INGLE_API ingle_code INGLE_CALL ingle_inspect(const char* path, ingle_text** out, ingle_error** err);
+/* Rewrites a GGUF file with its matrices in another type ("q8_0", "q4_k", ...). */
+INGLE_API ingle_code INGLE_CALL ingle_quantize(const ingle_runtime* runtime, const char* from, const char* to,
+                                               const char* type, const ingle_progress* progress,
+                                               ingle_error** err);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,86 @@
+// From messages to ids: the model's own template, and control tokens only where the template itself wrote
+// them.
+#include <algorithm>
+#include <ctime>
+
+#include "api/impl.h"
+#include "core/error.h"
+
+namespace ingle {
+namespace {
+
+// Put into what a message's author wrote, inside each control token's text, before rendering; taken out
+// after. The noncharacters U+FDD0 and U+FDD1 have no meaning in any text that is interchanged.
+constexpr std::string_view kMark = "\xEF\xB7\x90\xEF\xB7\x91";
+
+std::vector<std::string_view> control_texts(const text::Tokenizer& tokenizer) {
+  std::vector<std::string_view> out;
+  for (TokenId id = 0; id < tokenizer.size(); ++id)
+    if (tokenizer.kind(id) == text::TokenKind::control && tokenizer.token_text(id).size() > 1)
+      out.push_back(tokenizer.token_text(id));
+  return out;
+}
+
+// Breaks every control token's text in `content` by a mark after its first byte… which is a whole character's
+// length in practice ('<', '['); a longer first character is kept whole.
+std::string marked(const std::string& content, const std::vector<std::string_view>& controls) {
+  std::string out;
+  for (size_t i = 0; i < content.size(); ++i) {
+    out += content[i];
+    const bool next_is_lead =
+        i + 1 < content.size() && (static_cast<unsigned char>(content[i + 1]) & 0xC0) != 0x80;
+    const std::string_view rest = std::string_view(content).substr(i);
+    if (next_is_lead &&
+        std::any_of(controls.begin(), controls.end(), [&](auto c) { return rest.starts_with(c); }))
+      out += kMark;
+  }
+  return out;
+}
+
+}  // namespace
+
+const text::ChatTemplate& Model::Impl::need_chat_template() const {
+  if (chat_template) return *chat_template;
+  if (!template_error.empty())
+    fail(Code::unsupported, info.name, "the model's chat template cannot be used: " + template_error,
+         "give the prompt as raw text");
+  fail(Code::unsupported, info.name,
+       "the model has no chat template: it is a base model, not one for conversations",
+       "give the prompt as raw text");
+}
+
+std::string Model::Impl::render(std::span<const Message> messages, bool add_generation_prompt) const {
+  text::TemplateContext context;
+  for (const Message& m : messages) context.messages.push_back({m.role, m.content});
+  context.add_generation_prompt = add_generation_prompt;
+  const auto& special = tokenizer.impl().special();
+  if (special.bos) context.bos_token = tokenizer.token_text(*special.bos);
+  if (special.eos) context.eos_token = tokenizer.token_text(*special.eos);
+  context.now_unix = static_cast<int64_t>(std::time(nullptr));
+  return need_chat_template().render(context);
+}
+
+std::vector<TokenId> encode_chat(const Model::Impl& model, std::span<const Message> messages) {
+  const text::Tokenizer& tokenizer = model.tokenizer.impl();
+  const std::vector<std::string_view> controls = control_texts(tokenizer);
+  std::vector<Message> safe(messages.begin(), messages.end());
+  for (Message& m : safe) {
+    if (m.content.find(kMark) != std::string::npos)
+      fail(Code::invalid_argument, "message",
+           "holds the noncharacters U+FDD0 U+FDD1, which mark inserted text");
+    m.content = marked(m.content, controls);
+  }
+  // Between marks nothing of a user's can be a whole control token, so each piece may be parsed for the
+  // template's.
+  const std::string rendered = model.render(safe, true);
+  std::vector<TokenId> ids;
+  for (size_t at = 0; at <= rendered.size();) {
+    const size_t end = std::min(rendered.find(kMark, at), rendered.size());
+    const auto piece = tokenizer.encode(std::string_view(rendered).substr(at, end - at), {true, false});
+    ids.insert(ids.end(), piece.begin(), piece.end());
+    at = end + kMark.size();
+  }
+  return ids;
+}
+
+}  // namespace ingle

@@ -1,0 +1,47 @@
+// What the public handles hold.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "backends/backend.h"
+#include "core/cpu.h"
+#include "core/memory.h"
+#include "core/threads.h"
+#include "engine/runner.h"
+#include "ingle/model.hpp"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace ingle {
+
+struct Runtime::Impl {
+  CpuFeatures cpu;
+  std::string forced_kernel;
+  Allocator allocator = system_allocator();
+  LogSink log;
+  std::unique_ptr<ThreadPool> pool;
+
+  backends::BackendContext backend_context() const {
+    return {allocator, pool.get(), cpu, forced_kernel, log};
+  }
+};
+
+struct Model::Impl {
+  std::shared_ptr<Runtime::Impl> runtime;  // outlives everything below
+  formats::CheckpointPtr checkpoint;       // null for a scripted model
+  Tokenizer tokenizer;
+  std::string template_source;
+  std::shared_ptr<const text::ChatTemplate> chat_template;  // null: the model has none
+  std::string template_error;  // why a template that is there cannot be used; told when it is asked for
+  std::unique_ptr<engine::Runner> runner;
+  ModelInfo info;
+
+  explicit Impl(Tokenizer t) : tokenizer(std::move(t)) {}
+  const text::ChatTemplate& need_chat_template() const;
+  std::string render(std::span<const Message> messages, bool add_generation_prompt) const;
+};
+
+// Ids of a rendered conversation in which nothing that a message's author wrote becomes a control token.
+std::vector<TokenId> encode_chat(const Model::Impl& model, std::span<const Message> messages);
+
+}  // namespace ingle

@@ -1,0 +1,277 @@
+#include "ingle/session.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+
+#include "api/impl.h"
+#include "core/error.h"
+#include "engine/sequence.h"
+#include "engine/stop.h"
+#include "sampling/chain.h"
+
+namespace ingle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+void check(const GenerateOptions& o) {
+  constexpr size_t kMaxStops = 16, kMaxStopBytes = 256;
+  if (o.max_tokens < -1)
+    fail(Code::invalid_argument, "option max_tokens", format("is {}, expected -1 or more", o.max_tokens));
+  if (o.top_logprobs < 0 || o.top_logprobs > 64)
+    fail(Code::invalid_argument, "option top_logprobs", format("is {}, expected 0 to 64", o.top_logprobs));
+  if (o.stop.size() > kMaxStops)
+    fail(Code::invalid_argument, "option stop",
+         format("{} stop strings, expected at most {}", o.stop.size(), kMaxStops));
+  for (const std::string& s : o.stop)
+    if (s.empty() || s.size() > kMaxStopBytes)
+      fail(Code::invalid_argument, "option stop",
+           format("a stop string of {} bytes, expected 1 to {}", s.size(), kMaxStopBytes));
+}
+
+}  // namespace
+
+// An answer that is being given.
+struct Answer {
+  GenerateOptions options;
+  text::Detokenizer detokenizer;
+  engine::StopFilter stops;
+  int64_t n_tokens = 0;
+  Finish finish = Finish::none;
+
+  Answer(const text::Tokenizer& tokenizer, const GenerateOptions& o)
+      : options(o), detokenizer(tokenizer, true), stops(o.stop) {}
+};
+
+struct Session::Impl {
+  Model model;
+  SessionOptions options;
+  std::shared_ptr<kv::StatePool> pool;
+  engine::Sequence sequence;
+  std::optional<TokenId> pending;  // sampled, but not yet computed: the last of `all`
+  std::vector<TokenId> all;        // the sequence's tokens and the pending one
+  std::optional<Answer> answer;
+  SessionStats stats;
+  std::atomic<bool> cancelled{false};
+
+  Impl(const Model& m, const SessionOptions& o, std::shared_ptr<kv::StatePool> p, engine::Sequence s)
+      : model(m), options(o), pool(std::move(p)), sequence(std::move(s)) {}
+
+  const Model::Impl& m() const { return *model.impl(); }
+
+  engine::FeedOptions feed_options() const {
+    engine::FeedOptions f;
+    f.chunk = options.prefill_chunk;
+    f.cancel = &cancelled;
+    return f;
+  }
+  // A cancel that came before the call counts for it; it is used up by being answered.
+  template <class F>
+  void cancellable(F f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      if (e.code() == Code::cancelled) cancelled = false;
+      throw;
+    }
+  }
+
+  void compute_pending() {
+    if (!pending) return;
+    const TokenId id = *pending;
+    cancellable([&] { sequence.feed({&id, 1}, feed_options()); });
+    pending.reset();
+  }
+
+  void feed(std::span<const TokenId> tokens, const Progress& progress) {
+    const auto n = static_cast<int64_t>(tokens.size());
+    const auto held = static_cast<int64_t>(all.size());
+    if (n > options.context - held)
+      fail(Code::context_full, "feed",
+           format("{} tokens do not fit: {} of {} are taken", n, held, options.context));
+    if (n == 0) return;
+    const Clock::time_point start = Clock::now();
+    compute_pending();
+    engine::FeedOptions f = feed_options();
+    f.progress = progress;
+    cancellable([&] { sequence.feed(tokens, f); });
+    all.insert(all.end(), tokens.begin(), tokens.end());
+    answer.reset();
+    stats.prompt_tokens += n;
+    stats.prefill_ms += ms_since(start);
+  }
+
+  void truncate(int64_t n) {
+    if (n < 0 || n > static_cast<int64_t>(all.size()))
+      fail(Code::invalid_argument, "truncate", format("to {} tokens, expected 0 to {}", n, all.size()));
+    if (n <= sequence.length()) {
+      sequence.truncate(n);
+      pending.reset();
+    }
+    all.resize(static_cast<size_t>(n));
+    answer.reset();
+  }
+
+  TokenEvent finish(TokenEvent event, Finish how) {
+    event.text += answer->stops.push(answer->detokenizer.finish());
+    event.text += answer->stops.finish();
+    event.finish = answer->finish = how;
+    return event;
+  }
+
+  TokenEvent next(Sampler& sampler);
+};
+
+TokenEvent Session::Impl::next(Sampler& sampler) {
+  const Clock::time_point start = Clock::now();
+  if (!answer) answer.emplace(m().tokenizer.impl(), GenerateOptions{});
+  Answer& a = *answer;
+  if (a.finish != Finish::none)
+    fail(Code::invalid_argument, "next", "the answer has ended", "feed something, or begin() another answer");
+  if (all.empty()) fail(Code::invalid_argument, "next", "nothing was fed yet");
+  TokenEvent event;
+  if (cancelled.exchange(false)) return finish(event, Finish::cancelled);
+  if (a.options.max_tokens >= 0 && a.n_tokens >= a.options.max_tokens) return finish(event, Finish::length);
+  compute_pending();
+  if (!sequence.has_logits())
+    fail(Code::invalid_argument, "next", "the last position's logits are gone after a truncate",
+         "feed a token");
+
+  const std::span<const float> logits = sequence.logits();
+  event.id = sampler.sample(logits);
+  event.logprob = sampling::log_softmax_at(logits, event.id);
+  if (a.options.top_logprobs > 0)
+    for (const auto& c : sampling::top_logprobs(logits, a.options.top_logprobs))
+      event.top.push_back({c.id, c.logit});
+  sampler.accept(event.id);
+  ++a.n_tokens;
+  ++stats.generated_tokens;
+  const auto done = [&](TokenEvent e) {
+    e.time_ms = ms_since(start);
+    stats.decode_ms += e.time_ms;
+    return e;
+  };
+  if (!a.options.ignore_end && model.tokenizer().ends_generation(event.id))
+    return done(finish(event, Finish::end));
+  if (static_cast<int64_t>(all.size()) >= options.context) return done(finish(event, Finish::context));
+  pending = event.id;
+  all.push_back(event.id);
+  event.text = a.stops.push(a.detokenizer.push(event.id));
+  if (a.stops.stopped()) {
+    event.finish = a.finish = Finish::stop;
+    return done(event);
+  }
+  if (a.options.max_tokens >= 0 && a.n_tokens >= a.options.max_tokens)
+    return done(finish(event, Finish::length));
+  return done(event);
+}
+
+Session::Session(const Model& model, const SessionOptions& wanted) {
+  SessionOptions options = wanted;
+  const backends::Plan& plan = model.impl()->runner->plan();
+  if (options.context == 0) options.context = plan.n_context;
+  if (options.context < 1 || options.context > plan.n_context)
+    fail(Code::invalid_argument, "option context",
+         format("is {}, expected 1 to {}", options.context, plan.n_context));
+  if (options.prefill_chunk < 1 || options.prefill_chunk > 8192)
+    fail(Code::invalid_argument, "option prefill_chunk",
+         format("is {}, expected 1 to 8192", options.prefill_chunk));
+  const uint64_t budget = options.state_bytes ? options.state_bytes : UINT64_MAX;
+  auto pool = std::make_shared<kv::StatePool>(model.impl()->runtime->allocator, plan.parts, budget);
+  engine::Sequence sequence(*model.impl()->runner, *pool);
+  impl_ = std::make_unique<Impl>(model, options, std::move(pool), std::move(sequence));
+}
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+void Session::feed(std::span<const TokenId> tokens, const Progress& progress) {
+  impl_->feed(tokens, progress);
+}
+
+void Session::feed_text(std::string_view text, EncodeOptions options, const Progress& progress) {
+  options.add_special = options.add_special && impl_->all.empty();  // BOS belongs at the start alone
+  impl_->feed(impl_->model.tokenizer().encode(text, options), progress);
+}
+
+void Session::feed_chat(std::span<const Message> messages, const Progress& progress) {
+  const std::vector<TokenId> ids = encode_chat(impl_->m(), messages);
+  if (ids.empty()) fail(Code::invalid_argument, "messages", "the rendered conversation is empty");
+  if (static_cast<int64_t>(ids.size()) > impl_->options.context)
+    fail(Code::context_full, "messages",
+         format("{} tokens do not fit the context of {}", ids.size(), impl_->options.context));
+  // Keep what is common with what was computed; at least one token is fed, for its logits.
+  const auto common =
+      std::mismatch(ids.begin(), ids.end() - 1, impl_->all.begin(), impl_->all.end()).first - ids.begin();
+  try {
+    impl_->truncate(common);
+    impl_->feed(std::span(ids).subspan(static_cast<size_t>(common)), progress);
+  } catch (const Error& e) {
+    if (e.code() != Code::invalid_argument || common == 0) throw;
+    impl_->truncate(0);  // a sliding window has let go of what the common part would see: compute it all
+    impl_->feed(ids, progress);
+  }
+}
+
+void Session::begin(const GenerateOptions& options) {
+  check(options);
+  impl_->answer.emplace(impl_->m().tokenizer.impl(), options);
+}
+
+TokenEvent Session::next(Sampler& sampler) { return impl_->next(sampler); }
+
+std::string Session::generate(Sampler& sampler, const GenerateOptions& options) {
+  begin(options);
+  std::string text;
+  for (;;) {
+    const TokenEvent event = next(sampler);
+    text += event.text;
+    if (event.finish != Finish::none) return text;
+  }
+}
+
+std::span<const float> Session::logits() const {
+  impl_->compute_pending();
+  if (!impl_->sequence.has_logits())
+    fail(Code::invalid_argument, "logits", "nothing was fed since the last truncate");
+  return impl_->sequence.logits();
+}
+
+void Session::score(std::span<const TokenId> tokens,
+                    const std::function<void(int64_t, std::span<const float>)>& row) {
+  const auto held = static_cast<int64_t>(impl_->all.size()), n = static_cast<int64_t>(tokens.size());
+  if (n > impl_->options.context - held)
+    fail(Code::context_full, "score",
+         format("{} tokens do not fit: {} of {} are taken", n, held, impl_->options.context));
+  impl_->compute_pending();
+  engine::FeedOptions f = impl_->feed_options();
+  f.chunk = std::min<int64_t>(f.chunk, 64);  // each row of a chunk's logits is held at once
+  f.row = row;
+  impl_->cancellable([&] { impl_->sequence.feed(tokens, f); });
+  impl_->all.insert(impl_->all.end(), tokens.begin(), tokens.end());
+  impl_->answer.reset();
+}
+
+std::span<const TokenId> Session::tokens() const { return impl_->all; }
+void Session::truncate(int64_t n) { impl_->truncate(n); }
+
+Session Session::fork() const {
+  auto copy = std::make_unique<Impl>(impl_->model, impl_->options, impl_->pool, impl_->sequence.fork());
+  copy->pending = impl_->pending;
+  copy->all = impl_->all;
+  copy->answer = impl_->answer;
+  copy->stats = impl_->stats;
+  return Session(std::move(copy));
+}
+
+void Session::cancel() noexcept { impl_->cancelled = true; }
+const SessionStats& Session::stats() const { return impl_->stats; }
+const Model& Session::model() const { return impl_->model; }
+
+}  // namespace ingle
