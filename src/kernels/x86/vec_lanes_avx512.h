@@ -1,13 +1,7 @@
 // Sixteen lanes as one 512-bit register. The three vec_lanes headers offer the same names with the same bits;
 // the row functions (vec_rows.h, attend_rows.h) are written once on top of them.
 #pragma once
-#ifdef INGLE_SIMDE
-#include <simde/x86/avx512.h>
-#include <simde/x86/f16c.h>
-#include <simde/x86/fma.h>
-#else
 #include <immintrin.h>
-#endif
 #include <stdint.h>
 
 #define INGLE_LANE inline __attribute__((always_inline))
@@ -115,13 +109,7 @@ INGLE_LANE void store_low16(uint16_t* p, I x) {  // the low halves of 16 lanes
 }
 
 // Keeps the compiler from moving an accumulator out of its register.
-INGLE_LANE void pin(V& x) {
-#ifdef INGLE_SIMDE
-  (void)x;
-#else
-  asm("" : "+v"(x));
-#endif
-}
+INGLE_LANE void pin(V& x) { asm("" : "+v"(x)); }
 
 }  // namespace
 }  // namespace ingle::kernels
