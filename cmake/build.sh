@@ -18,8 +18,8 @@ if [ ! -e "$folder/build.ninja" ]; then
 fi
 targets=()
 for t in "$@"; do targets+=(--target "$t"); done
-steps=$(ninja -C "$folder" -n "$@" 2>/dev/null | grep -c '^\[' || true)
-[ "$steps" -gt 1 ] && echo "building $folder ($steps steps) …"
+# Quiet when there is nothing to do: the first dry run may say only that CMake looks for new files.
+ninja -C "$folder" -n "$@" 2>/dev/null | grep -q 'no work to do' || echo "building $folder …"
 quiet=()
 [ -t 1 ] || quiet=(-- --quiet)
 cmake --build "$folder" "${targets[@]}" "${quiet[@]}"
