@@ -18,8 +18,7 @@ if [ ! -e "$folder/build.ninja" ]; then
 fi
 targets=()
 for t in "$@"; do targets+=(--target "$t"); done
-# Quiet when there is nothing to do: the first dry run may say only that CMake looks for new files.
-ninja -C "$folder" -n "$@" 2>/dev/null | grep -q 'no work to do' || echo "building $folder …"
+echo "building $folder …"
 quiet=()
 [ -t 1 ] || quiet=(-- --quiet)
 cmake --build "$folder" "${targets[@]}" "${quiet[@]}"
