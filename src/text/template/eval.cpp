@@ -286,8 +286,7 @@ Value Interp::get_item(const Value& object, const Value& index) {
   if (object.is(Kind::dict) && (index.is(Kind::string) || index.is_number() || index.is(Kind::none))) {
     if (const Value* found = object.as_map().find(index)) return *found;
   }
-  if (object.is(Kind::list) && index.is_integral() && object.as_seq().flavor != Flavor::generator &&
-      object.as_seq().flavor != Flavor::view) {
+  if (object.is(Kind::list) && index.is_integral() && object.as_seq().flavor <= Flavor::range) {
     const auto& items = object.as_seq().items;
     if (const auto at = position(index.as_int(), static_cast<int64_t>(items.size()))) return items[*at];
   }

@@ -230,6 +230,8 @@ Flow Interp::exec_one(const Stmt& stmt) {
   if (stmt.kind == StmtKind::set_block) {
     assign(stmt.target, value);
   } else {
+    if (!value.is(Kind::string))
+      raise(format("a filter block must end as a str, not as {}", type_name(value)));
     write_text(*out_, value);
   }
   return Flow::normal;

@@ -93,7 +93,9 @@ Value group_by(Interp& in, const Value& v, const Args& args) {
     for (; i < keyed.size() && equal(in.heap(), keyed[i].key, keyed[begin].key); ++i)
       members.push_back(keyed[i].item);
     if (i == begin) members.push_back(keyed[i++].item);  // NaN differs from itself
-    groups.push_back(in.list({keyed[begin].shown, in.list(std::move(members))}, Flavor::tuple));
+    const Value group = in.list({keyed[begin].shown, in.list(std::move(members))}, Flavor::tuple);
+    const_cast<Seq&>(group.as_seq()).grouped = true;  // nobody else has it yet
+    groups.push_back(group);
   }
   return in.list(std::move(groups));
 }

@@ -29,7 +29,9 @@ Value title(Interp& in, const Value& v, const Args&) {
       continue;
     }
     while (end < s.size() && !starts_word(s[end])) ++end;
-    out += change_case(std::string_view(s).substr(i, end - i), CaseRule::capitalize);
+    const size_t first = code_point_at(s, i).size;
+    out += change_case(std::string_view(s).substr(i, first), CaseRule::upper);
+    out += change_case(std::string_view(s).substr(i + first, end - i - first), CaseRule::lower);
     i = end;
   }
   return in.text(std::move(out));
@@ -117,7 +119,7 @@ Value word_count(Interp& in, const Value& v, const Args&) {
   bool inside = false;
   for (size_t i = 0; i < s.size();) {
     const CodePoint c = code_point_at(s, i);
-    const bool word = c.value == '_' || is_alpha(c.value) || is_digit(c.value);
+    const bool word = c.value == '_' || is_alpha(c.value) || is_numeric(c.value);
     n += word && !inside;
     inside = word;
     i += c.size;

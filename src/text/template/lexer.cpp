@@ -123,6 +123,7 @@ class Lexer {
   }
 
   void skip_comment(size_t tag) {
+    if (at_ == src_.size()) return;  // as Jinja: only what stands in an open comment is an error
     const size_t end = src_.find("#}", at_);
     if (end == src_.npos) fail_at(tag, "the comment is not closed: expected #}");
     skip_newline_after(end + 2, end > at_ ? src_[end - 1] : '\0');

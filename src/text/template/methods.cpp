@@ -18,21 +18,21 @@ Value dict_items(Interp& in, const Value& self, const Args& args) {
   const Bound bound("items", args, {});
   std::vector<Value> out;
   for (const auto& [key, value] : self.as_map().items) out.push_back(in.list({key, value}, Flavor::tuple));
-  return in.list(std::move(out), Flavor::view);
+  return in.list(std::move(out), Flavor::items);
 }
 
 Value dict_keys(Interp& in, const Value& self, const Args& args) {
   const Bound bound("keys", args, {});
   std::vector<Value> out;
   for (const auto& item : self.as_map().items) out.push_back(item.first);
-  return in.list(std::move(out), Flavor::view);
+  return in.list(std::move(out), Flavor::keys);
 }
 
 Value dict_values(Interp& in, const Value& self, const Args& args) {
   const Bound bound("values", args, {});
   std::vector<Value> out;
   for (const auto& item : self.as_map().items) out.push_back(item.second);
-  return in.list(std::move(out), Flavor::view);
+  return in.list(std::move(out), Flavor::values);
 }
 
 Value copy(Interp&, const Value& self, const Args& args) {
@@ -133,6 +133,8 @@ Value find_method(Interp& in, const Value& self, std::string_view name) {
   if (self.is(Kind::list)) {
     const Flavor flavor = self.as_seq().flavor;
     if (flavor == Flavor::list) return find_row(in, self, name, kList, kListRefused);
+    if (self.as_seq().grouped && name == "grouper") return self.as_seq().items[0];
+    if (self.as_seq().grouped && name == "list") return self.as_seq().items[1];
     if (flavor == Flavor::tuple) return find_row(in, self, name, std::span(kList).first(2), {});
     return Value();
   }

@@ -122,7 +122,7 @@ std::vector<std::string_view> split_space(std::string_view s, int64_t most, bool
     s = strip(s, nullptr, !from_end, from_end);
     if (s.empty()) break;
     if (most == 0) {
-      out.push_back(strip(s, nullptr, from_end, !from_end));
+      out.push_back(s);
       break;
     }
     --most;
@@ -268,20 +268,11 @@ Value all_are(Interp& in, const Value& self, const Args&) {
   return Value::boolean(!s.empty());
 }
 
-bool is_alnum(uint32_t c) { return is_alpha(c) || is_digit(c); }
+bool is_alnum(uint32_t c) { return is_alpha(c) || is_numeric(c); }
 
-// At least one letter of the wanted case and none of the other.
-template <bool (*wanted)(uint32_t), bool (*unwanted)(uint32_t)>
+template <bool upper>
 Value all_cased(Interp&, const Value& self, const Args&) {
-  const std::string& s = self.text();
-  bool any = false;
-  for (size_t i = 0; i < s.size();) {
-    const CodePoint c = code_point_at(s, i);
-    if (unwanted(c.value)) return Value::boolean(false);
-    any = any || wanted(c.value);
-    i += c.size;
-  }
-  return Value::boolean(any);
+  return Value::boolean(has_case(self.text(), upper));
 }
 
 Value is_ascii_method(Interp&, const Value& self, const Args&) { return Value::boolean(self.as_str().ascii); }
@@ -330,12 +321,12 @@ constexpr Row kMethods[] = {
     {"zfill", padded<Align::zero>},
     {"isspace", all_are<is_space>},
     {"isdigit", all_are<is_digit>},
-    {"isdecimal", all_are<is_digit>},
-    {"isnumeric", all_are<is_digit>},
+    {"isdecimal", all_are<is_decimal>},
+    {"isnumeric", all_are<is_numeric>},
     {"isalpha", all_are<is_alpha>},
     {"isalnum", all_are<is_alnum>},
-    {"islower", all_cased<is_lower, is_upper>},
-    {"isupper", all_cased<is_upper, is_lower>},
+    {"islower", all_cased<false>},
+    {"isupper", all_cased<true>},
     {"isascii", is_ascii_method},
     {"format", brace_format_method},
     {"format_map", not_held},

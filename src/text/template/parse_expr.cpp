@@ -27,8 +27,10 @@ void Parser::deepen(Expr& parent, const ExprPtr& child) const {
 // value if test else value if test else value, flat.
 ExprPtr Parser::parse_expr() {
   const Nested nested(*this);
+  const size_t unknown = unknown_.size();
   ExprPtr value = parse_binary(kOr);
   while (at_name("if")) {
+    unknown_.resize(std::min(unknown, unknown_.size()));
     auto cond = std::make_unique<Cond>(now().pos);
     const bool was_soft = std::exchange(soft_, true);
     bool has_else = true;
@@ -338,8 +340,7 @@ std::unique_ptr<Filter> Parser::parse_one_filter(ExprPtr subject) {
   deepen(*filter, subject);
   filter->subject = std::move(subject);
   filter->fn = find_filter(name);
-  if (!filter->fn && !(soft_ && !is_known_filter(name)))
-    fail_at(pos, format("the filter '{}' is not supported", name));
+  if (!filter->fn) note_unknown(pos, format("the filter '{}' is not supported", name), is_known_filter(name));
   if (at_op("(")) parse_args(filter->args, *filter);
   return filter;
 }
@@ -355,8 +356,7 @@ ExprPtr Parser::parse_test(ExprPtr subject) {
   test->subject = std::move(subject);
   test->negated = negated;
   test->fn = find_test(name);
-  if (!test->fn && !(soft_ && !is_known_test(name)))
-    fail_at(pos, format("the test '{}' is not supported", name));
+  if (!test->fn) note_unknown(pos, format("the test '{}' is not supported", name), is_known_test(name));
   if (at_op("(")) {
     parse_args(test->args, *test);
     return test;

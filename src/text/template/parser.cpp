@@ -26,6 +26,13 @@ void Parser::fail_at(Pos pos, std::string message) {
   throw SyntaxError{pos, {Code::unsupported, std::move(message)}};
 }
 
+// A filter or test that is not held: an error now if Jinja knows it, else when the template is not sure to
+// skip it.
+void Parser::note_unknown(Pos pos, std::string message, bool known) {
+  if (known) fail_at(pos, std::move(message));
+  if (!soft_) unknown_.push_back({pos, {Code::unsupported, std::move(message)}});
+}
+
 std::string Parser::describe(const Token& token) const {
   switch (token.kind) {
     case TokenKind::data:
@@ -82,6 +89,7 @@ std::unique_ptr<Template> Parser::run() {
   out_->id_kwargs = id_of("kwargs");
   out_->id_loop = id_of("loop");
   out_->body = parse_body({});
+  if (!unknown_.empty()) throw unknown_.front();
   return std::move(out_);
 }
 

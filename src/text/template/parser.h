@@ -68,6 +68,7 @@ class Parser {
   [[noreturn]] void fail_here(std::string message) const { fail_at(now().pos, std::move(message)); }
   [[noreturn]] static void fail_at(Pos pos, std::string message);
   std::string describe(const Token& token) const;
+  void note_unknown(Pos pos, std::string message, bool known);
   uint32_t id_of(const std::string& name);
 
   const Limits limits_;
@@ -79,6 +80,8 @@ class Parser {
   uint32_t depth_ = 0;
   uint32_t loops_ = 0;  // around this point, within the macro
   bool soft_ = false;   // inside an if: unknown filters and tests fail only when reached, as in Jinja
+  std::vector<SyntaxError>
+      unknown_;  // filters and tests; dropped when an inline if turns out to be around them
   const char* stack_base_ = nullptr;
 };
 

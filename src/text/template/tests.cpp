@@ -82,19 +82,8 @@ bool same_as(Interp&, const Value& v, const Args& args) {
   }
 }
 
-bool all_cased(Interp& in, const Value& v, bool (*wanted)(uint32_t), bool (*unwanted)(uint32_t)) {
-  const std::string s = to_text(in.heap(), v);
-  bool any = false;
-  for (size_t i = 0; i < s.size();) {
-    const CodePoint c = code_point_at(s, i);
-    if (unwanted(c.value)) return false;
-    any = any || wanted(c.value);
-    i += c.size;
-  }
-  return any;
-}
-bool lower(Interp& in, const Value& v, const Args&) { return all_cased(in, v, is_lower, is_upper); }
-bool upper(Interp& in, const Value& v, const Args&) { return all_cased(in, v, is_upper, is_lower); }
+bool lower(Interp& in, const Value& v, const Args&) { return has_case(to_text(in.heap(), v), false); }
+bool upper(Interp& in, const Value& v, const Args&) { return has_case(to_text(in.heap(), v), true); }
 
 bool escaped(Interp&, const Value& v, const Args&) { return v.is(Kind::string) && v.as_str().markup; }
 

@@ -25,8 +25,13 @@ enum class CaseRule : uint8_t { upper, lower, title, capitalize, swap };
 std::string change_case(std::string_view text, CaseRule rule);
 bool is_printable(uint32_t c);  // as repr shows it
 bool is_alpha(uint32_t c);
+bool is_decimal(uint32_t c);
 bool is_digit(uint32_t c);
+bool is_numeric(uint32_t c);
 bool is_upper(uint32_t c);
 bool is_lower(uint32_t c);
+bool is_title(uint32_t c);
+// str.isupper and str.islower: a letter of that case, and none of another.
+bool has_case(std::string_view text, bool upper);
 
 }  // namespace ingle::text::jinja

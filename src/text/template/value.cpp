@@ -267,8 +267,12 @@ std::string_view type_name(const Value& v) {
       return "tuple";
     case Flavor::range:
       return "range";
-    case Flavor::view:
-      return "dict_view";
+    case Flavor::keys:
+      return "dict_keys";
+    case Flavor::values:
+      return "dict_values";
+    case Flavor::items:
+      return "dict_items";
     case Flavor::generator:
       return "generator";
     default:
@@ -314,7 +318,7 @@ int compare_numbers(const Value& a, const Value& b) {
 bool equal_sequences(Heap& heap, const Seq& a, const Seq& b) {
   if (&a == &b) return true;
   if (a.flavor != b.flavor || a.items.size() != b.items.size()) return false;
-  if (a.flavor == Flavor::generator || a.flavor == Flavor::view) return false;
+  if (a.flavor > Flavor::range && a.flavor != Flavor::keys) return false;
   for (size_t i = 0; i < a.items.size(); ++i) {
     if (!equal(heap, a.items[i], b.items[i])) return false;
   }
@@ -461,14 +465,20 @@ void write_sequence(Sink& out, const Seq& seq) {
   if (seq.flavor == Flavor::range || seq.flavor == Flavor::generator) {
     refuse("printing a range or a generator is not supported; use the list filter");
   }
-  const bool tuple = seq.flavor == Flavor::tuple;
-  out.add(seq.flavor == Flavor::view ? "dict_view([" : tuple ? "(" : "[");
+  const bool tuple = seq.flavor == Flavor::tuple, view = seq.flavor > Flavor::range;
+  if (view) {
+    out.add(seq.flavor == Flavor::keys     ? "dict_keys("
+            : seq.flavor == Flavor::values ? "dict_values("
+                                           : "dict_items(");
+  }
+  out.add(tuple ? '(' : '[');
   for (size_t i = 0; i < seq.items.size(); ++i) {
     if (i) out.add(", ");
     write_repr(out, seq.items[i]);
   }
   if (tuple && seq.items.size() == 1) out.add(',');
-  out.add(seq.flavor == Flavor::view ? "])" : tuple ? ")" : "]");
+  out.add(tuple ? ')' : ']');
+  if (view) out.add(')');
 }
 
 void write_map(Sink& out, const Map& map) {

@@ -27,7 +27,7 @@ enum class Kind : uint8_t {
   loop
 };
 // Python's sequence types differ in what they print, equal and allow.
-enum class Flavor : uint8_t { list, tuple, range, view, generator };
+enum class Flavor : uint8_t { list, tuple, range, keys, values, items, generator };
 
 constexpr int kMaxValueDepth = 100;
 
@@ -101,6 +101,7 @@ struct Str : Object {
 struct Seq : Object {
   std::vector<Value> items;
   Flavor flavor = Flavor::list;
+  bool grouped = false;           // a tuple of groupby, with the attributes grouper and list
   mutable bool consumed = false;  // a generator can be walked once
 };
 
