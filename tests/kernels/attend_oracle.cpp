@@ -25,8 +25,9 @@ TEST_CASE("attention over each state type and head size", "[attend]") {
     int64_t dk, dv;
   };
   for (const int32_t type : {kKvF32, kKvF16, kKvBf16}) {
-    for (const Size size : {Size{1, 1}, Size{8, 8}, Size{16, 16}, Size{64, 64}, Size{80, 80}, Size{96, 96},
-                            Size{128, 128}, Size{192, 128}, Size{24, 40}, Size{33, 17}, Size{256, 256}}) {
+    for (const Size size :
+         {Size{1, 1}, Size{8, 8}, Size{16, 16}, Size{64, 64}, Size{80, 80}, Size{96, 96}, Size{128, 128},
+          Size{192, 128}, Size{24, 40}, Size{33, 17}, Size{256, 256}, Size{300, 20}, Size{520, 24}}) {
       const State s(*rows()[0], type, 45, size.dk, size.dv, 3);
       check(s, causal(s, 7, 3, 0, 4));
     }
