@@ -26,6 +26,13 @@ struct SamplerOptions {
   std::vector<std::pair<TokenId, float>> logit_bias;  // added to the logit; -inf bans the id
 };
 
+struct TokenLogprob {
+  TokenId id;
+  float logprob;  // natural
+};
+// The k most likely ids of one row of logits, most likely first; ties by the lowest id.
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int32_t k);
+
 struct OptionInfo {  // a row of the options' table
   std::string_view key, type;
   double low, high, initial;

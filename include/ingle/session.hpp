@@ -36,11 +36,6 @@ struct GenerateOptions {
   bool ignore_end = false;        // go on past end-of-generation ids
 };
 
-struct TokenLogprob {
-  TokenId id;
-  float logprob;  // natural
-};
-
 struct TokenEvent {
   TokenId id = -1;    // -1: no new token, text that was held back or the finish alone
   float logprob = 0;  // of `id` under the model, before sampling

@@ -36,7 +36,7 @@ struct Sampler::Impl {
 
 Sampler::Sampler(const SamplerOptions& options) {
   const sampling::SamplerParams params = params_of(options);
-  sampling::validate(params, INT32_MAX);  // ids are checked against the vocabulary when a row is sampled
+  sampling::validate(params, 1 << 21);  // ids are checked against the vocabulary when a row is sampled
   impl_ = std::make_unique<Impl>(Impl{sampling::Sampler(params)});
 }
 Sampler Sampler::greedy() {
@@ -56,6 +56,12 @@ Sampler::~Sampler() = default;
 TokenId Sampler::sample(std::span<const float> logits) { return impl_->chain.sample(logits); }
 void Sampler::accept(TokenId id) { impl_->chain.accept(id); }
 std::string Sampler::describe() const { return impl_->chain.describe(); }
+
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int32_t k) {
+  std::vector<TokenLogprob> out;
+  for (const sampling::Candidate& c : sampling::top_logprobs(logits, k)) out.push_back({c.id, c.logit});
+  return out;
+}
 
 std::span<const OptionInfo> Sampler::options() {
   static const std::vector<OptionInfo> table = [] {

@@ -145,9 +145,7 @@ TokenEvent Session::Impl::next(Sampler& sampler) {
   const std::span<const float> logits = sequence.logits();
   event.id = sampler.sample(logits);
   event.logprob = sampling::log_softmax_at(logits, event.id);
-  if (a.options.top_logprobs > 0)
-    for (const auto& c : sampling::top_logprobs(logits, a.options.top_logprobs))
-      event.top.push_back({c.id, c.logit});
+  if (a.options.top_logprobs > 0) event.top = top_logprobs(logits, a.options.top_logprobs);
   sampler.accept(event.id);
   ++a.n_tokens;
   ++stats.generated_tokens;
