@@ -20,30 +20,29 @@ class BytePairEncoder final : public Encoder {
     read_merges(file);
   }
 
-  void encode(std::string_view text, bool, std::vector<TokenId>& out, Work& work) const override {
+  void encode(std::string_view text, bool, std::vector<TokenId>& out, EncodeState& state) const override {
     std::string escaped;
     if (raw_) {
       escaped = escape_spaces(text);
       text = escaped;
     }
     std::vector<size_t> ends;
-    pre_tokenize(*v_.pre, text, ends, work);
+    pre_tokenize(*v_.pre, text, ends, state.work);
     Buffers buffers;
-    PieceCache cache(text.size());
     const auto encode_piece = [&](std::string_view piece, std::vector<TokenId>& to) {
-      this->encode_piece(piece, to, buffers, work);
+      this->encode_piece(piece, to, buffers, state.work);
     };
     size_t begin = 0;
     for (const size_t end : ends) {
       if (!raw_) {
-        cache.encode(text.substr(begin, end - begin), out, encode_piece);
+        state.cache.encode(text.substr(begin, end - begin), out, encode_piece);
         begin = end;
         continue;
       }
       const std::string_view fragment = text.substr(0, end);
       while (begin < end) {
         const size_t next = cuts_.next(fragment, begin);
-        cache.encode(text.substr(begin, next - begin), out, encode_piece);
+        state.cache.encode(text.substr(begin, next - begin), out, encode_piece);
         begin = next;
       }
     }
@@ -77,7 +76,7 @@ class BytePairEncoder final : public Encoder {
       bytes.clear();
       // A user-defined token's piece is its text: in the table only where both readings agree.
       if (!raw_ && (!unmap_byte_level(text, bytes) || bytes != key_of(id))) continue;
-      table_.insert(key_of(id), id, text_of);
+      unique_ = table_.insert(key_of(id), id, text_of) && unique_;
     }
     for (int b = 0; b < 256; ++b) {
       const char c = static_cast<char>(b);
@@ -85,36 +84,70 @@ class BytePairEncoder final : public Encoder {
     }
   }
 
+  // One merge of the file: where its parts lie in a buffer, the second right after the first.
+  struct Parts {
+    size_t index, begin, middle, end;
+  };
+
   void read_merges(const formats::Checkpoint& file) {
     const std::vector<std::string>* merges = file.find_strings(kMerges);
     if (!merges) fail(Code::corrupt, v_.file, format("{} is missing", kMerges));
     pairs_.reserve(merges->size());
-    std::string joined;
-    for (size_t i = 0; i < merges->size(); ++i) {
-      const std::string& merge = (*merges)[i];
-      const size_t space = merge.find(' ', 1);  // the first part may be a space itself
-      joined.clear();
-      size_t left_bytes = 0;
-      bool good = space != merge.npos && space + 1 < merge.size();
-      if (good) {
-        const std::string_view left = std::string_view(merge).substr(0, space);
-        const std::string_view right = std::string_view(merge).substr(space + 1);
-        good = append_key(left, joined);
-        left_bytes = joined.size();
-        good = good && append_key(right, joined);
+    // In batches, so that the table's cache misses overlap.
+    constexpr size_t kBatch = 32;
+    std::vector<Parts> batch;
+    std::string buffer;
+    for (size_t begin = 0; begin < merges->size(); begin += kBatch) {
+      batch.clear(), buffer.clear();
+      for (size_t i = begin; i < std::min(begin + kBatch, merges->size()); ++i) {
+        batch.push_back(split_merge((*merges)[i], i, buffer));
       }
-      if (!good)
-        fail(Code::corrupt, v_.file, format("{}[{}] is '{}', expected two parts", kMerges, i, merge));
-      const std::string_view all(joined);
-      const TokenId left = find(all.substr(0, left_bytes)), right = find(all.substr(left_bytes)),
-                    merged = find(all);
-      if (left < 0 || right < 0 || merged < 0) {
-        const char* part = left < 0 ? "first part" : right < 0 ? "second part" : "result";
-        fail(Code::corrupt, v_.file, format("{}[{}] is '{}', whose {} is no token", kMerges, i, merge, part));
+      const std::string_view bytes(buffer);
+      for (const Parts& p : batch) {
+        table_.prefetch(bytes.substr(p.begin, p.middle - p.begin));
+        table_.prefetch(bytes.substr(p.middle, p.end - p.middle));
       }
-      pairs_.insert(pair_key(left, right), {static_cast<uint32_t>(i), static_cast<uint32_t>(merged)});
+      for (const Parts& p : batch) add_merge(p, bytes, (*merges)[p.index]);
     }
   }
+
+  Parts split_merge(const std::string& merge, size_t index, std::string& buffer) const {
+    Parts p{index, buffer.size(), 0, 0};
+    const size_t space = merge.find(' ', 1);  // the first part may be a space itself
+    bool good = space != merge.npos && space + 1 < merge.size();
+    good = good && append_key(std::string_view(merge).substr(0, space), buffer);
+    p.middle = buffer.size();
+    good = good && append_key(std::string_view(merge).substr(space + 1), buffer);
+    p.end = buffer.size();
+    if (!good)
+      fail(Code::corrupt, v_.file, format("{}[{}] is '{}', expected two parts", kMerges, index, merge));
+    return p;
+  }
+
+  void add_merge(const Parts& p, std::string_view bytes, const std::string& merge) {
+    const std::string_view all = bytes.substr(p.begin, p.end - p.begin);
+    const TokenId left = find(all.substr(0, p.middle - p.begin)),
+                  right = find(all.substr(p.middle - p.begin));
+    const TokenId merged = find_near(all);
+    if (left < 0 || right < 0 || merged < 0) {
+      const char* part = left < 0 ? "first part" : right < 0 ? "second part" : "result";
+      fail(Code::corrupt, v_.file,
+           format("{}[{}] is '{}', whose {} is no token", kMerges, p.index, merge, part));
+    }
+    pairs_.insert(pair_key(left, right), {static_cast<uint32_t>(p.index), static_cast<uint32_t>(merged)});
+  }
+
+  // Results mostly follow one another in the order of ids.
+  TokenId find_near(std::string_view key) {
+    TokenId id = last_found_;
+    for (int guess = 0; guess < 2 && id < v_.size(); ++guess, ++id) {
+      if (unique_ && v_.is_plain(id) && key_of(id) == key) return last_found_ = id;
+    }
+    id = find(key);
+    if (id >= 0) last_found_ = id;
+    return id;
+  }
+
   bool append_key(std::string_view text, std::string& out) const {
     if (!raw_) return unmap_byte_level(text, out);
     out.append(text);
@@ -240,6 +273,8 @@ class BytePairEncoder final : public Encoder {
   StringTable table_;
   PairTable pairs_;
   TokenId byte_ids_[256] = {};
+  bool unique_ = true;      // no two tokens are spelt alike
+  TokenId last_found_ = 0;  // while merges are read
 };
 
 }  // namespace

@@ -2,16 +2,45 @@
 #pragma once
 #include <memory>
 
+#include "text/hash.h"
 #include "text/pretokenize.h"
 #include "text/vocabulary.h"
 
 namespace ingle::text {
 
+// Ids that pieces became earlier in the same call: natural text repeats its words.
+class PieceCache {
+ public:
+  explicit PieceCache(size_t text_bytes);
+  // Appends the ids of `piece` to `out`: copied from where an equal piece put them before, or made by
+  // `encode_piece(piece, out)`. All calls are with the same `out`, which only grows.
+  template <class Encode>
+  void encode(std::string_view piece, std::vector<TokenId>& out, const Encode& encode_piece);
+
+ private:
+  static constexpr size_t kLongest = 44;  // longer pieces seldom repeat
+  struct Entry {                          // one cache line
+    uint64_t hash = 0;
+    size_t first = 0;
+    uint16_t bytes = 0, count = 0;
+    char text[kLongest];
+  };
+  std::vector<Entry> entries_;
+};
+
+// What one call of Tokenizer::encode carries along.
+struct EncodeState {
+  explicit EncodeState(size_t text_bytes) : cache(text_bytes) {}
+  Work work;
+  PieceCache cache;
+};
+
 class Encoder {
  public:
   virtual ~Encoder() = default;
   // Appends the ids of `text`. `first`: nothing but an added token, or nothing at all, stands before it.
-  virtual void encode(std::string_view text, bool first, std::vector<TokenId>& out, Work& work) const = 0;
+  virtual void encode(std::string_view text, bool first, std::vector<TokenId>& out,
+                      EncodeState& state) const = 0;
 };
 
 // The vocabulary must outlive the encoder.
@@ -35,33 +64,8 @@ class MarkCuts {
   bool joined_[256] = {};
 };
 
-// Ids that pieces became earlier in the same call: natural text repeats its words.
-class PieceCache {
- public:
-  explicit PieceCache(size_t text_bytes);
-  // Copies the ids of an equal piece to the end of `out`, or tells where to remember the new ones.
-  template <class Encode>
-  void encode(std::string_view piece, std::vector<TokenId>& out, const Encode& encode_piece);
-
- private:
-  static constexpr size_t kLongest = 64;  // longer pieces seldom repeat
-  struct Entry {
-    uint64_t hash = 0;
-    const char* text = nullptr;
-    uint32_t bytes = 0, count = 0;
-    size_t first = 0;
-  };
-  std::vector<Entry> entries_;
-};
-
-}  // namespace ingle::text
-
-#include "text/hash.h"
-
-namespace ingle::text {
-
 inline PieceCache::PieceCache(size_t text_bytes) {
-  if (text_bytes >= 512) entries_.resize(text_bytes < 65536 ? 1024 : 8192);
+  if (text_bytes >= 512) entries_.resize(text_bytes < 65536 ? 1024 : text_bytes < 1048576 ? 8192 : 65536);
 }
 
 template <class Encode>
@@ -69,16 +73,16 @@ void PieceCache::encode(std::string_view piece, std::vector<TokenId>& out, const
   if (entries_.empty() || piece.size() > kLongest) return encode_piece(piece, out);
   const uint64_t hash = hash_bytes(piece);
   Entry& e = entries_[hash >> 20 & (entries_.size() - 1)];
+  const size_t at = out.size();
   if (e.hash == hash && std::string_view(e.text, e.bytes) == piece) {
-    const size_t at = out.size();
     out.resize(at + e.count);
     std::memcpy(out.data() + at, out.data() + e.first, e.count * sizeof(TokenId));
     return;
   }
-  const size_t first = out.size();
   encode_piece(piece, out);
-  e = {hash, piece.data(), static_cast<uint32_t>(piece.size()), static_cast<uint32_t>(out.size() - first),
-       first};
+  e.hash = hash, e.first = at;
+  e.bytes = static_cast<uint16_t>(piece.size()), e.count = static_cast<uint16_t>(out.size() - at);
+  std::memcpy(e.text, piece.data(), piece.size());
 }
 
 }  // namespace ingle::text

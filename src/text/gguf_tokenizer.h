@@ -21,7 +21,8 @@ class GgufTokenizer final : public Tokenizer {
 
  private:
   size_t index(TokenId id) const;
-  void encode_text(std::string_view text, bool parse_special, std::vector<TokenId>& out, Work& work) const;
+  void encode_text(std::string_view text, bool parse_special, std::vector<TokenId>& out,
+                   EncodeState& state) const;
 
   Vocabulary vocabulary_;
   std::unique_ptr<Encoder> encoder_;

@@ -35,13 +35,18 @@ inline uint64_t hash_bytes(std::string_view s) {
 class StringTable {
  public:
   static constexpr int32_t kNone = -1;
-  void reserve(size_t n) { slots_.assign(std::bit_ceil(n * 2 + 16), Slot{}); }
-  // A string that is there already gets the new id.
+  void reserve(size_t n) { slots_.assign(std::bit_ceil(n + n / 2 + 16), Slot{}); }
+  // A string that is there already gets the new id, and the answer is false.
   template <class TextOf>
-  void insert(std::string_view s, int32_t id, const TextOf& text) {
+  bool insert(std::string_view s, int32_t id, const TextOf& text) {
     const uint64_t h = hash_bytes(s);
     Slot& slot = slots_[find_slot(s, h, text)];
+    const bool fresh = slot.id == kNone;
     slot = {static_cast<uint32_t>(h), id};
+    return fresh;
+  }
+  void prefetch(std::string_view s) const {
+    __builtin_prefetch(&slots_[hash_bytes(s) >> 16 & (slots_.size() - 1)]);
   }
   template <class TextOf>
   int32_t find(std::string_view s, const TextOf& text) const {
@@ -71,7 +76,7 @@ class PairTable {
   struct Value {
     uint32_t first = 0, second = 0;
   };
-  void reserve(size_t n) { slots_.assign(std::bit_ceil(n * 2 + 16), Slot{}); }
+  void reserve(size_t n) { slots_.assign(std::bit_ceil(n + n / 2 + 16), Slot{}); }
   // False, and unchanged, when the key is there already.
   bool insert(uint64_t key, Value value) {
     Slot& slot = slots_[find_slot(key)];
@@ -83,7 +88,6 @@ class PairTable {
     const Slot& slot = slots_[find_slot(key)];
     return slot.key == key ? &slot.value : nullptr;
   }
-  void prefetch(uint64_t key) const { __builtin_prefetch(&slots_[mix64(key) & (slots_.size() - 1)]); }
 
  private:
   static constexpr uint64_t kEmpty = ~0ull;

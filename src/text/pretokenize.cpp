@@ -185,7 +185,7 @@ bool is_digit(const Char& c) { return (c.flags & kDecimal) != 0; }
 size_t match_thousands(Scan& scan, size_t pos, bool only_whole) {
   if (!is_digit(scan.at(pos))) return pos;
   const auto [n, end] = scan.digits_at(pos);
-  const uint16_t word = kLetter | kMark | kNumber;
+  const uint16_t word = kLetter | kMark | kDecimal;
   if (only_whole && ((scan.at(end).flags & word) || scan.at(end).code == '_')) return pos;
   return scan.run_of(pos, kDecimal, n % 3 == 0 ? 3 : n % 3);
 }
@@ -246,6 +246,20 @@ Cut find_lines(Scan& scan, size_t from, const Stage&) {
 
 Cut find_thousands(Scan& scan, size_t from, const Stage&) {
   return search(scan, from, [&](size_t pos) { return match_thousands(scan, pos, false); });
+}
+
+Cut find_thousands_starts(Scan& scan, size_t from, const Stage&) {
+  for (size_t pos = from; pos < scan.end();) {
+    if (!is_digit(scan.at(pos))) {
+      pos += scan.at(pos).bytes;
+      scan.count(1);
+      continue;
+    }
+    const size_t n = scan.digits_at(pos).count;
+    if (n % 3 == 0 && pos > from) return {from, pos};
+    pos = scan.run_of(pos, kDecimal, n % 3 == 0 ? 3 : n % 3);
+  }
+  return {from, scan.end()};
 }
 
 Cut find_whole_thousands(Scan& scan, size_t from, const Stage&) {

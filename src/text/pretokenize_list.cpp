@@ -182,7 +182,7 @@ constexpr Stage kSparkStages[] = {run(kNumberSet, 3), run(kHanKanaSet), words(kS
 constexpr Stage kYoutuStages[] = {run(kYoutuSets), words(kTinyAya)};
 constexpr Stage kBloomStages[] = {after_blank(kNoSentenceMarkSet)};
 constexpr Stage kVikingStages[] = {after_blank(kNoSentenceMarkSet), run(kNumberSet, 1)};
-constexpr Stage kSuperBpeStages[] = {run(kNumberSet), {.find = find_thousands}};
+constexpr Stage kSuperBpeStages[] = {run(kNumberSet), {.find = find_thousands_starts}};
 constexpr Stage kAfmoeStages[] = {{.find = find_thousands}, run(kUnspacedSet), words(kDeepSeek3)};
 constexpr Stage kLineStages[] = {{.find = find_lines}};
 constexpr Stage kLagunaStages[] = {{.find = find_lines}, words(kQwen2)};

@@ -56,11 +56,12 @@ struct Stage {
 };
 
 Cut find_words(Scan& scan, size_t from, const Stage& stage);
-Cut find_run(Scan& scan, size_t from, const Stage& stage);           // [lead]?[set]{1,limit}
-Cut find_final_space(Scan& scan, size_t from, const Stage& stage);   // \s+$
-Cut find_three_digits(Scan& scan, size_t from, const Stage& stage);  // [0-9][0-9][0-9]
-Cut find_lines(Scan& scan, size_t from, const Stage& stage);         // [^\n]+|\n+
-Cut find_thousands(Scan& scan, size_t from, const Stage& stage);     // digits in threes from the right
+Cut find_run(Scan& scan, size_t from, const Stage& stage);               // [lead]?[set]{1,limit}
+Cut find_final_space(Scan& scan, size_t from, const Stage& stage);       // \s+$
+Cut find_three_digits(Scan& scan, size_t from, const Stage& stage);      // [0-9][0-9][0-9]
+Cut find_lines(Scan& scan, size_t from, const Stage& stage);             // [^\n]+|\n+
+Cut find_thousands(Scan& scan, size_t from, const Stage& stage);         // digits in threes from the right
+Cut find_thousands_starts(Scan& scan, size_t from, const Stage& stage);  // up to each (?=(\d{3})+(?!\d))
 Cut find_whole_thousands(Scan& scan, size_t from,
                          const Stage& stage);  // the same, where a word ends after them
 

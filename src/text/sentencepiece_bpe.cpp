@@ -10,29 +10,31 @@ namespace {
 
 class SentencePieceBpe final : public Encoder {
  public:
-  explicit SentencePieceBpe(const Vocabulary& vocabulary) : v_(vocabulary), cuts_(vocabulary) {
+  explicit SentencePieceBpe(const Vocabulary& vocabulary)
+      : v_(vocabulary), cuts_(vocabulary), short_(128 * 129, -1) {
     table_.reserve(static_cast<size_t>(v_.size()));
     for (TokenId id = 0; id < v_.size(); ++id) {
       const std::string_view text = text_of(id);
       if (!v_.is_plain(id) || text.empty()) continue;
       table_.insert(text, id, [this](TokenId t) { return text_of(t); });
+      if (is_short(text)) short_[short_index(text)] = id;
       longest_ = std::max(longest_, text.size());
     }
   }
 
-  void encode(std::string_view text, bool first, std::vector<TokenId>& out, Work& work) const override {
+  void encode(std::string_view text, bool first, std::vector<TokenId>& out,
+              EncodeState& state) const override {
     std::string escaped;
     if (first && v_.add_space_prefix) escaped = kSpaceMark;
     escaped += escape_spaces(text);
     text = escaped;
-    PieceCache cache(text.size());
     Buffers buffers;
     const auto encode_part = [&](std::string_view part, std::vector<TokenId>& to) {
-      this->encode_part(part, to, buffers, work);
+      this->encode_part(part, to, buffers, state.work);
     };
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = cuts_.next(text, begin);
-      cache.encode(text.substr(begin, end - begin), out, encode_part);
+      state.cache.encode(text.substr(begin, end - begin), out, encode_part);
       begin = end;
     }
   }
@@ -59,7 +61,16 @@ class SentencePieceBpe final : public Encoder {
   };
 
   std::string_view text_of(TokenId id) const { return v_.texts[static_cast<size_t>(id)]; }
+  // Most look-ups are of one or two ASCII characters, and those have a small table of their own.
+  static bool is_short(std::string_view text) {
+    return text.size() <= 2 && static_cast<unsigned char>(text[0] | text[text.size() - 1]) < 128;
+  }
+  static size_t short_index(std::string_view text) {
+    const auto first = static_cast<unsigned char>(text[0]);
+    return text.size() == 1 ? first : 128 + first * size_t{128} + static_cast<unsigned char>(text[1]);
+  }
   TokenId find(std::string_view text) const {
+    if (is_short(text)) return short_[short_index(text)];
     return table_.find(text, [this](TokenId id) { return text_of(id); });
   }
 
@@ -90,6 +101,7 @@ class SentencePieceBpe final : public Encoder {
     for (uint32_t i = 0; i < b.symbols.size(); ++i) {
       if (candidate(part, b, i, c)) b.heap.push_back(c);
     }
+    work.scanned += b.symbols.size();
     work.merges += b.heap.size();
     std::make_heap(b.heap.begin(), b.heap.end());
     merge(part, b, work);
@@ -130,6 +142,7 @@ class SentencePieceBpe final : public Encoder {
   const Vocabulary& v_;
   MarkCuts cuts_;
   StringTable table_;
+  std::vector<TokenId> short_;
   size_t longest_ = 0;
 };
 

@@ -69,13 +69,15 @@ std::vector<TokenId> GgufTokenizer::encode_counted(std::string_view text, Encode
   std::vector<TokenId> out;
   out.reserve(text.size() / 4 + 4);
   if (options.add_special && vocabulary_.special.add_bos) out.push_back(*vocabulary_.special.bos);
-  encode_text(text, options.parse_special, out, work);
+  EncodeState state(text.size());
+  encode_text(text, options.parse_special, out, state);
+  work = state.work;
   if (options.add_special) out.insert(out.end(), vocabulary_.suffix.begin(), vocabulary_.suffix.end());
   return out;
 }
 
 void GgufTokenizer::encode_text(std::string_view text, bool parse_special, std::vector<TokenId>& out,
-                                Work& work) const {
+                                EncodeState& state) const {
   std::vector<AddedTokens::Match> matches;
   (parse_special ? with_special_ : always_).find(text, matches);
   const auto strip = [this](TokenId id) {
@@ -85,7 +87,7 @@ void GgufTokenizer::encode_text(std::string_view text, bool parse_special, std::
   bool first = true;
   const auto encode_until = [&](size_t end) {
     if (begin >= end) return;
-    encoder_->encode(text.substr(begin, end - begin), first, out, work);
+    encoder_->encode(text.substr(begin, end - begin), first, out, state);
     first = false;
   };
   for (const AddedTokens::Match& m : matches) {

@@ -32,10 +32,19 @@ bool is_white_space(uint32_t c) {
          c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-// The ideographs that \p{Han} and BERT's list share; extensions up to F.
+// Script=Han (Unicode 15, Scripts.txt).
+constexpr uint32_t kHanRanges[][2] = {
+    {0x2E80, 0x2E99},   {0x2E9B, 0x2EF3},   {0x2F00, 0x2FD5},   {0x3005, 0x3005},   {0x3007, 0x3007},
+    {0x3021, 0x3029},   {0x3038, 0x303B},   {0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFA6D},
+    {0xFA70, 0xFAD9},   {0x16FE2, 0x16FE3}, {0x16FF0, 0x16FF1}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B739},
+    {0x2B740, 0x2B81D}, {0x2B820, 0x2CEA1}, {0x2CEB0, 0x2EBE0}, {0x2F800, 0x2FA1D}, {0x30000, 0x3134A},
+    {0x31350, 0x323AF}};
 bool is_han(uint32_t c) {
-  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
-         (c >= 0x2A700 && c <= 0x2EBEF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+  if (c < kHanRanges[0][0]) return false;
+  const auto* above =
+      std::upper_bound(std::begin(kHanRanges), std::end(kHanRanges), c,
+                       [](uint32_t code, const uint32_t(&range)[2]) { return code < range[0]; });
+  return c <= (*std::prev(above))[1];
 }
 
 uint16_t category_flags(utf8proc_category_t category) {
@@ -118,7 +127,7 @@ uint16_t flags_of(uint32_t code) {
   if (code < 128) return kAsciiFlags[code];
   uint16_t flags = category_flags(utf8proc_category(static_cast<utf8proc_int32_t>(code)));
   if (is_white_space(code)) flags |= kSpace;
-  if ((flags & kLetter) && is_han(code)) flags |= kHan;
+  if (is_han(code)) flags |= kHan;
   return flags;
 }
 

@@ -10,20 +10,20 @@ namespace ingle::text {
 
 // Flags of a character; regex classes are unions of them.
 enum CharFlags : uint16_t {
-  kLetter = 1,         // \p{L}
-  kNumber = 2,         // \p{N}
-  kMark = 4,           // \p{M}
-  kPunct = 8,          // \p{P}
-  kSymbol = 16,        // \p{S}
-  kSpace = 32,         // \s: the property White_Space
-  kOther = 64,         // \p{C}, unassigned included
-  kUpper = 128,        // \p{Lu} \p{Lt}
-  kLower = 256,        // \p{Ll}
-  kDecimal = 512,      // \p{Nd}
-  kNewline = 1024,     // \r and \n
-  kNonSpacing = 2048,  // \p{Mn}
-  kUncased = 4096,     // \p{Lm} \p{Lo}
-  kHan = 8192,         // ideographs
+  kLetter = 1,          // \p{L}
+  kNumber = 2,          // \p{N}
+  kMark = 4,            // \p{M}
+  kPunct = 8,           // \p{P}
+  kSymbol = 16,         // \p{S}
+  kSpace = 32,          // \s: the property White_Space
+  kOther = 64,          // \p{C}, unassigned included
+  kUpper = 128,         // \p{Lu} \p{Lt}
+  kLower = 256,         // \p{Ll}
+  kDecimal = 512,       // \p{Nd}
+  kNewline = 1024,      // \r and \n
+  kNonSpacing = 2048,   // \p{Mn}
+  kUncased = 4096,      // \p{Lm} \p{Lo}
+  kHan = 8192,          // \p{Han}
   kUnassigned = 16384,  // \p{Cn}, beside kOther
 };
 

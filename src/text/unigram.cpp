@@ -37,10 +37,10 @@ class Unigram final : public Encoder {
     falls_back_ = std::find(v_.byte_tokens.begin(), v_.byte_tokens.end(), -1) == v_.byte_tokens.end();
   }
 
-  void encode(std::string_view text, bool, std::vector<TokenId>& out, Work& work) const override {
+  void encode(std::string_view text, bool, std::vector<TokenId>& out, EncodeState& state) const override {
     const std::string normal = normalize(text);
     if (normal.empty()) return;
-    const std::vector<Step> best = search(normal, work);
+    const std::vector<Step> best = search(normal, state.work);
     const size_t first = out.size();
     bool after_unknown = false;
     for (size_t end = normal.size(); end > 0; end = best[end].begin) {

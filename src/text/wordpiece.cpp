@@ -35,14 +35,15 @@ class WordPiece final : public Encoder {
     if (!v_.special.unknown) fail(Code::corrupt, v_.file, "tokenizer.ggml.unknown_token_id is missing");
   }
 
-  void encode(std::string_view text, bool, std::vector<TokenId>& out, Work& work) const override {
+  void encode(std::string_view text, bool, std::vector<TokenId>& out, EncodeState& state) const override {
     std::string clean = clean_text(text);
     if (v_.strip_accents) clean = without_accents(normalize_nfd(clean));
     if (v_.lowercase) clean = lower(clean);
     const char* end = clean.data() + clean.size();
     size_t begin = 0, characters = 0;
     const auto flush = [&](size_t to) {
-      if (characters) encode_word(std::string_view(clean).substr(begin, to - begin), characters, out, work);
+      if (characters)
+        encode_word(std::string_view(clean).substr(begin, to - begin), characters, out, state.work);
       characters = 0;
     };
     for (size_t at = 0; at < clean.size();) {
