@@ -20,8 +20,8 @@ int isa_level(std::string_view isa) {
 
 std::vector<const MatmulRow*> list_rows() {
   std::vector<const MatmulRow*> rows;
-  for (const MatmulUnit* unit :
-       {&ingle_matmul_avx512vnni, &ingle_matmul_avx512, &ingle_matmul_avx2, &ingle_matmul_plain})
+  for (const MatmulUnit* unit : {&ingle_matmul_avx512vnni, &ingle_matmul_avx512, &ingle_matmul_avx2,
+                                 &ingle_matmul_avx2_float, &ingle_matmul_plain})
     for (int32_t i = 0; i < unit->n_rows; ++i) rows.push_back(unit->rows + i);
   for (const MatmulRow& row : block_rows()) rows.push_back(&row);
   return rows;

@@ -10,17 +10,22 @@
 namespace ingle::kernels {
 namespace {
 
-// Results of one tile: `rows` (1..16) rows of a group for some tokens.
+// Where a tile takes its accumulators from and where they go. Rows of more than one slice of k carry them
+// from slice to slice in `acc` ([token][16], exact), so the chain is the same as without slices.
 struct TileOut {
-  float* y;
+  float* acc;     // 64-byte aligned
+  int32_t first;  // start from zero, not from acc
+  int32_t last;   // finish into y, not into acc
+  float* y;       // of the tile's first token and the group's first row
   int64_t ldy;
   const float* bias;
-  int32_t rows;
+  int32_t rows;  // 1..16
   int32_t accumulate;
 };
 
-// Strips that stay in a core's second-level cache while all groups pass by.
-constexpr int64_t kStripBudget = 384 * 1024;
+// Strips that stay in a core's second-level cache while all groups pass by; but never fewer tokens than make
+// the stream of weights from memory cheap beside their arithmetic.
+constexpr int64_t kStripBudget = 384 * 1024, kFewestTokens = 48;
 
 // A strip of T quantised tokens is [k / 32][T] records: 32 bytes q, f32 d, then what the accumulator starts
 // from: for a zero point the int32 -(sum << shift) of each sub-block, for a min the f32 d * sum.
@@ -75,14 +80,18 @@ inline int64_t tile_tokens(int64_t left, int64_t widest) {
 
 inline int64_t chunk_tokens(int64_t m, int64_t bytes_per_token, int64_t widest) {
   int64_t tokens = kStripBudget / bytes_per_token / widest * widest;
-  if (tokens < widest) tokens = widest;
+  if (tokens < kFewestTokens) tokens = kFewestTokens;
   return m < tokens ? m : tokens;
 }
 
+constexpr int64_t round64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Scratch: the chunk's strips, its accumulators, and the panel of kernels that have one.
 template <class Kernel>
 int64_t strip_scratch(int64_t m, int64_t k) {
   const int64_t per_token = Kernel::strip_bytes(k);
-  return (chunk_tokens(m, per_token, Kernel::kWidest) * per_token + 63) / 64 * 64;
+  const int64_t tokens = chunk_tokens(m, per_token, Kernel::kWidest);
+  return round64(tokens * per_token) + tokens * kRows * 4 + Kernel::kPanelBytes;
 }
 
 template <class Kernel>
@@ -110,30 +119,56 @@ void run_tile(int64_t tokens, const uint8_t* w, const uint8_t* strip, int64_t k,
   }
 }
 
-// Chunks of tokens outermost, then groups of rows, then the chunk's strips: weights are read from memory once
-// per chunk, and a group stays in the cache for all strips.
+// One slice of k of one group against all strips of a chunk.
+template <class Kernel>
+void run_slice(const uint8_t* w, int64_t k0, int64_t slice, int64_t tokens, const uint8_t* strips,
+               int64_t per_token, TileOut out) {
+  float* acc = out.acc;
+  float* y = out.y;
+  for (int64_t t = 0; t < tokens;) {
+    const int64_t n = tile_tokens(tokens - t, Kernel::kWidest);
+    out.acc = acc + t * kRows;
+    out.y = y + t * out.ldy;
+    run_tile<Kernel>(n, w, strips + t * per_token + n * Kernel::strip_bytes(k0), slice, out);
+    t += n;
+  }
+}
+
+// Chunks of tokens outermost, then groups of rows, slices of k, and the chunk's strips: weights are read from
+// memory once per chunk, and a slice of a group stays in the first-level cache for all strips.
 template <class Kernel>
 void run_strips(const MatmulArgs* a) {
   const int64_t k = a->k, m = a->x.m, per_token = Kernel::strip_bytes(k);
   const int64_t chunk = chunk_tokens(m, per_token, Kernel::kWidest);
-  const int64_t stride = group_bytes(Kernel::kLayout, k);
+  const int64_t stride = group_bytes(Kernel::kLayout, k),
+                slice_bytes = group_bytes(Kernel::kLayout, Kernel::kSlice);
+  uint8_t* const acc = a->scratch + round64(chunk * per_token);
+  uint8_t* const panel = acc + chunk * kRows * 4;
   for (int64_t t0 = 0; t0 < m; t0 += chunk) {
-    const int64_t t1 = t0 + chunk < m ? t0 + chunk : m;
-    for (int64_t t = t0; t < t1;) {
-      const int64_t tokens = tile_tokens(t1 - t, Kernel::kWidest);
-      Kernel::pack(a->x, t, tokens, a->scratch + (t - t0) * per_token);
-      t += tokens;
+    const int64_t tokens = m - t0 < chunk ? m - t0 : chunk;
+    for (int64_t t = 0; t < tokens;) {
+      const int64_t n = tile_tokens(tokens - t, Kernel::kWidest);
+      Kernel::pack(a->x, t0 + t, n, a->scratch + t * per_token);
+      t += n;
     }
+    const bool few = tokens <= Kernel::kWidest;  // one strip or little more: slices would not be used again
     for (int64_t g = a->group0; g < a->group1; ++g) {
-      const int64_t row = g * kRows;
-      const int64_t rows = a->n - row < kRows ? a->n - row : int64_t{kRows};
-      TileOut out = {nullptr, a->ldy, a->bias ? a->bias + row : nullptr, static_cast<int32_t>(rows),
-                     a->accumulate};
-      for (int64_t t = t0; t < t1;) {
-        const int64_t tokens = tile_tokens(t1 - t, Kernel::kWidest);
-        out.y = a->y + t * a->ldy + row;
-        run_tile<Kernel>(tokens, a->w + g * stride, a->scratch + (t - t0) * per_token, k, out);
-        t += tokens;
+      const int64_t row = g * kRows, rows = a->n - row < kRows ? a->n - row : kRows;
+      const uint8_t* w = a->w + g * stride;
+      const int64_t step = few ? k : Kernel::kSlice;
+      for (int64_t k0 = 0; k0 < k; k0 += step, w += slice_bytes) {
+        const int64_t slice = k - k0 < step ? k - k0 : step;
+        const TileOut out = {reinterpret_cast<float*>(acc), k0 == 0,      k0 + slice == k,
+                             a->y + t0 * a->ldy + row,      a->ldy,       a->bias ? a->bias + row : nullptr,
+                             static_cast<int32_t>(rows),    a->accumulate};
+        if constexpr (Kernel::kPanelBytes > 0) {
+          if (!few) {
+            Kernel::unpack_panel(w, slice, panel);
+            run_slice<typename Kernel::Panel>(panel, k0, slice, tokens, a->scratch, per_token, out);
+            continue;
+          }
+        }
+        run_slice<Kernel>(w, k0, slice, tokens, a->scratch, per_token, out);
       }
     }
   }

@@ -12,6 +12,7 @@ struct MatmulUnit {
 extern "C" {
 extern const MatmulUnit ingle_matmul_plain;
 extern const MatmulUnit ingle_matmul_avx2;
+extern const MatmulUnit ingle_matmul_avx2_float;
 extern const MatmulUnit ingle_matmul_avx512;
 extern const MatmulUnit ingle_matmul_avx512vnni;
 }

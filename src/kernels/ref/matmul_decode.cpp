@@ -17,7 +17,7 @@ constexpr size_t kMaxFormats = 64;
 enum Tile : size_t { kTileAvx512, kTileAvx2, kTilePlain, kTiles };
 
 const MatmulRow& f32_row(size_t tile) {
-  const MatmulUnit* units[kTiles] = {&ingle_matmul_avx512, &ingle_matmul_avx2, &ingle_matmul_plain};
+  const MatmulUnit* units[kTiles] = {&ingle_matmul_avx512, &ingle_matmul_avx2_float, &ingle_matmul_plain};
   const MatmulUnit& unit = *units[tile];
   for (int32_t i = 0; i < unit.n_rows; ++i)
     if (unit.rows[i].layout == kLayoutF32) return unit.rows[i];

@@ -46,7 +46,14 @@ void unpack(const uint8_t* codes, uint8_t* u) {
   }
 }
 
+void start(const TileOut& out, int64_t t, float* acc) {
+  for (int r = 0; r < kRows; ++r) acc[r] = out.first ? 0.0f : out.acc[t * kRows + r];
+}
 void store(const TileOut& out, int64_t t, const float* acc) {
+  if (!out.last) {
+    for (int r = 0; r < kRows; ++r) out.acc[t * kRows + r] = acc[r];
+    return;
+  }
   float* y = out.y + t * out.ldy;
   for (int r = 0; r < out.rows; ++r) {
     float value = acc[r];
@@ -60,6 +67,8 @@ template <int kId>
 struct Plain {
   static constexpr int32_t kLayout = kId;
   static constexpr int64_t kWidest = 4;
+  static constexpr int64_t kSlice = 1024;
+  static constexpr int64_t kPanelBytes = 0;
   static constexpr LayoutSpec kSpec = layout_spec(kId);
   static constexpr int32_t kRecord = record_bytes<kId>();
   static constexpr bool kHasMin = kSpec.zero_shift < 0;
@@ -103,7 +112,8 @@ struct Plain {
 
   template <int kTokens>
   static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
-    float acc[kTokens][kRows] = {};
+    float acc[kTokens][kRows];
+    for (int t = 0; t < kTokens; ++t) start(out, t, acc[t]);
     uint8_t u[512];
     float scale[2][kRows], min[kRows];
     for (int64_t b = 0; b < k / kBlock; ++b) {
@@ -120,6 +130,8 @@ template <int kId>
 struct PlainFloat {
   static constexpr int32_t kLayout = kId;
   static constexpr int64_t kWidest = 4;
+  static constexpr int64_t kSlice = 1024;
+  static constexpr int64_t kPanelBytes = 0;
   static int64_t strip_bytes(int64_t k) { return k * 4; }
   static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
     pack_float_strip(x, t0, tokens, reinterpret_cast<float*>(out));
@@ -131,7 +143,8 @@ struct PlainFloat {
   }
   template <int kTokens>
   static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
-    float acc[kTokens][kRows] = {};
+    float acc[kTokens][kRows];
+    for (int t = 0; t < kTokens; ++t) start(out, t, acc[t]);
     for (int64_t i = 0; i < k; ++i)
       for (int r = 0; r < kRows; ++r) {
         const float value = weight(w, i * kRows + r);

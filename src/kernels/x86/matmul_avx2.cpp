@@ -8,6 +8,7 @@
 #include "kernels/layout.h"
 #include "kernels/strips.h"
 #include "kernels/units.h"
+#include "kernels/x86/avx2_ends.h"
 
 namespace ingle::kernels {
 namespace {
@@ -39,41 +40,47 @@ inline __m256i shifted(__m256i v) {
   return v;
 }
 
-// Half a k-group pair (j, j + 4) of one block: codes below 64, or for 8 bits the low and the high nibble of
-// k-group j.
+// Codes of k-group j for 8 rows (`codes` is at their half of each 64 bytes). For 8 bits the k-groups 0..7 are
+// the low nibbles and 8..15 the high ones: two 4-bit dots, so that sums still fit.
 template <int kBits, int j>
-inline void unpack_pair(const uint8_t* codes, __m256i& low, __m256i& high) {
+inline __m256i unpack(const uint8_t* codes) {
   const __m256i nibble = _mm256_set1_epi8(15);
-  const __m256i both = load32(codes + 64 * j);
-  low = _mm256_and_si256(both, nibble);
-  high = _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble);
+  constexpr int at = kBits == 8 ? j % 8 : j % 4;
+  __m256i w = load32(codes + 64 * at);
+  if constexpr (j != at) w = _mm256_srli_epi16(w, 4);
+  w = _mm256_and_si256(w, nibble);
   if constexpr (kBits == 5) {
-    const __m256i plane = load32(codes + 256), bit = _mm256_set1_epi8(16);
-    low = _mm256_or_si256(low, _mm256_and_si256(shifted<4 - j>(plane), bit));
-    high = _mm256_or_si256(high, _mm256_and_si256(shifted<-j>(plane), bit));
+    const __m256i bit = _mm256_set1_epi8(16);
+    w = _mm256_or_si256(w, _mm256_and_si256(shifted<4 - j>(load32(codes + 256)), bit));
   }
   if constexpr (kBits == 6) {
     const __m256i bits = _mm256_set1_epi8(48);
-    low = _mm256_or_si256(low, _mm256_and_si256(shifted<4 - 2 * j>(load32(codes + 256)), bits));
-    high = _mm256_or_si256(high, _mm256_and_si256(shifted<4 - 2 * j>(load32(codes + 320)), bits));
+    w = _mm256_or_si256(w, _mm256_and_si256(shifted<4 - 2 * at>(load32(codes + (j < 4 ? 256 : 320))), bits));
   }
+  return w;
 }
 
-inline void store_half(const TileOut& out, int64_t t, int64_t row, __m256 acc) {
-  float* y = out.y + t * out.ldy + row;
-  const int64_t rows = out.rows - row;
-  if (rows <= 0) return;
-  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int32_t>(rows)), lanes);
-  if (out.bias) acc = _mm256_add_ps(acc, _mm256_maskload_ps(out.bias + row, mask));
-  if (out.accumulate) acc = _mm256_add_ps(acc, _mm256_maskload_ps(y, mask));
-  _mm256_maskstore_ps(y, mask, acc);
-}
-
+// A panel is one slice of a group unpacked for five tokens or more: for each block its codes as bytes below
+// 64, k-group after k-group, then its f32 scales: first[16], second[16] (sub-blocks of 16), min[16] (formats
+// that have one).
 template <int kId>
+struct PanelShape {
+  static constexpr LayoutSpec kSpec = layout_spec(kId);
+  static constexpr bool kHasMin = kSpec.zero_shift < 0;
+  static constexpr int64_t kGroups = kSpec.bits == 8 ? 16 : 8;
+  static constexpr int64_t kCodeBytes = kGroups * 64;
+  static constexpr int64_t kBytes = kCodeBytes + 64 + (kSpec.sub == 16 ? 64 : 0) + (kHasMin ? 64 : 0);
+};
+
+template <int kId, bool kFromPanel = false>
 struct Avx2 {
+  using Panel = Avx2<kId, true>;
+  using Shape = PanelShape<kId>;
   static constexpr int32_t kLayout = kId;
   static constexpr int64_t kWidest = 4;
+  static constexpr int64_t kSlice =
+      layout_spec(kId).bits == 8 ? 512 : 1024;  // a panel fits the first-level cache
+  static constexpr int64_t kPanelBytes = kSlice / kBlock * Shape::kBytes;
   static constexpr LayoutSpec kSpec = layout_spec(kId);
   static constexpr int32_t kRecord = record_bytes<kId>();
   static constexpr bool kHasMin = kSpec.zero_shift < 0;
@@ -83,155 +90,172 @@ struct Avx2 {
     pack_strip<kId>(x, t0, tokens, out);
   }
 
-  // Adds to the int16 sums of every token the products of k-groups j and j + 4 (for 8 bits: both nibbles of
-  // j).
-  template <int kTokens, int j>
-  static inline void step(const uint8_t* codes, const uint8_t* a, __m256i* low_sum, __m256i* high_sum) {
-    __m256i low, high;
-    unpack_pair<kSpec.bits, j>(codes, low, high);
-    constexpr int other = kSpec.bits == 8 ? j : j + 4;
-    for (int t = 0; t < kTokens; ++t) {
-      low_sum[t] =
-          _mm256_add_epi16(low_sum[t], _mm256_maddubs_epi16(low, load_epi32x8(a + t * kRecord + 4 * j)));
-      INGLE_PIN(low_sum[t]);
-      high_sum[t] = _mm256_add_epi16(high_sum[t],
-                                     _mm256_maddubs_epi16(high, load_epi32x8(a + t * kRecord + 4 * other)));
-      INGLE_PIN(high_sum[t]);
+  // Products of k-groups [j, j_end) of 16 rows with each token, summed in int16.
+  template <int j>
+  static inline __m256i code(const uint8_t* codes) {
+    if constexpr (kFromPanel) return load32(codes + 64 * j);
+    return unpack<kSpec.bits, j>(codes);
+  }
+  template <int kTokens, int j, int j_end>
+  static inline void products(const uint8_t* codes, const uint8_t* a, __m256i (&sum)[2][kTokens]) {
+    const __m256i w0 = code<j>(codes), w1 = code<j>(codes + 32);
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) {
+      const __m256i x = load_epi32x8(a + t * kRecord + 4 * (j % 8));
+      sum[0][t] = _mm256_add_epi16(sum[0][t], _mm256_maddubs_epi16(w0, x));
+      INGLE_PIN(sum[0][t]);
+      sum[1][t] = _mm256_add_epi16(sum[1][t], _mm256_maddubs_epi16(w1, x));
+      INGLE_PIN(sum[1][t]);
+    }
+    if constexpr (j + 1 < j_end) products<kTokens, j + 1, j_end>(codes, a, sum);
+  }
+
+  // The same as int32, `factor` times, added to `dot` (or starting it).
+  template <int kTokens, int j, int j_end, int factor, bool starts>
+  static inline void add_dots(const uint8_t* codes, const uint8_t* a, __m256i (&dot)[2][kTokens]) {
+    __m256i sum[2][kTokens];
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) sum[0][t] = sum[1][t] = _mm256_setzero_si256();
+    products<kTokens, j, j_end>(codes, a, sum);
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) {
+      const __m256i low = _mm256_madd_epi16(sum[0][t], _mm256_set1_epi16(factor));
+      const __m256i high = _mm256_madd_epi16(sum[1][t], _mm256_set1_epi16(factor));
+      dot[0][t] = starts ? low : _mm256_add_epi32(dot[0][t], low);
+      dot[1][t] = starts ? high : _mm256_add_epi32(dot[1][t], high);
     }
   }
 
-  static inline __m256i widen(__m256i sums, int32_t factor) {
-    return _mm256_madd_epi16(sums, _mm256_set1_epi16(static_cast<int16_t>(factor)));
-  }
-
-  template <int kTokens>
-  static inline void add_to(const uint8_t* a, int start, __m256 scale, __m256 min, const __m256i* dot,
-                            __m256* acc) {
-    for (int t = 0; t < kTokens; ++t) {
-      __m256i total = dot[t];
-      if constexpr (!kHasMin) total = _mm256_add_epi32(total, load_epi32x8(a + t * kRecord + start));
-      const __m256 product = _mm256_mul_ps(scale, load_psx8(a + t * kRecord + 32));
-      acc[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(total), product, acc[t]);
-      if constexpr (kHasMin) acc[t] = _mm256_fmadd_ps(min, load_psx8(a + t * kRecord + 36), acc[t]);
-    }
-  }
-
-  // Half a block (8 rows) against all tokens of the strip.
-  template <int kTokens>
-  static inline void half_block(const uint8_t* codes, const uint8_t* a, __m256 scale0, __m256 scale1,
-                                __m256 min, __m256* acc) {
-    __m256i low[kTokens], high[kTokens];
-    for (int t = 0; t < kTokens; ++t) low[t] = high[t] = _mm256_setzero_si256();
-    if constexpr (kSpec.bits == 8) {
-      step<kTokens, 0>(codes, a, low, high);
-      step<kTokens, 1>(codes, a, low, high);
-      step<kTokens, 2>(codes, a, low, high);
-      step<kTokens, 3>(codes, a, low, high);
-      step<kTokens, 4>(codes, a, low, high);
-      step<kTokens, 5>(codes, a, low, high);
-      step<kTokens, 6>(codes, a, low, high);
-      step<kTokens, 7>(codes, a, low, high);
-      for (int t = 0; t < kTokens; ++t) low[t] = _mm256_add_epi32(widen(low[t], 1), widen(high[t], 16));
-      add_to<kTokens>(a, 36, scale0, min, low, acc);
-      return;
-    }
-    step<kTokens, 0>(codes, a, low, high);
-    step<kTokens, 1>(codes, a, low, high);
-    if constexpr (kSpec.bits == 6) {  // two sums each, then to int32
-      __m256i low2[kTokens], high2[kTokens];
-      for (int t = 0; t < kTokens; ++t) low2[t] = high2[t] = _mm256_setzero_si256();
-      step<kTokens, 2>(codes, a, low2, high2);
-      step<kTokens, 3>(codes, a, low2, high2);
-      for (int t = 0; t < kTokens; ++t) {
-        low[t] = _mm256_add_epi32(widen(low[t], 1), widen(low2[t], 1));
-        high[t] = _mm256_add_epi32(widen(high[t], 1), widen(high2[t], 1));
+  // One sub-block's dots into the f32 chains. `start` is where a zero point's share stands in a record.
+  template <int kTokens, int start>
+  static inline void finish(const uint8_t* a, const __m256 (&scale)[2], const __m256 (&min)[2],
+                            const __m256i (&dot)[2][kTokens], __m256 (&acc)[2][kTokens]) {
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) {
+      const __m256 d = load_psx8(a + t * kRecord + 32);
+      INGLE_UNROLL for (int h = 0; h < 2; ++h) {
+        __m256i total = dot[h][t];
+        if constexpr (!kHasMin) total = _mm256_add_epi32(total, load_epi32x8(a + t * kRecord + start));
+        acc[h][t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(total), _mm256_mul_ps(scale[h], d), acc[h][t]);
+        if constexpr (kHasMin)
+          acc[h][t] = _mm256_fmadd_ps(min[h], load_psx8(a + t * kRecord + 36), acc[h][t]);
       }
-      add_to<kTokens>(a, 36, scale0, min, low, acc);
-      add_to<kTokens>(a, 40, scale1, min, high, acc);
-      return;
     }
-    step<kTokens, 2>(codes, a, low, high);
-    step<kTokens, 3>(codes, a, low, high);
-    for (int t = 0; t < kTokens; ++t)
-      low[t] = kSpec.bits == 4 ? widen(_mm256_add_epi16(low[t], high[t]), 1)
-                               : _mm256_add_epi32(widen(low[t], 1), widen(high[t], 1));
-    add_to<kTokens>(a, 36, scale0, min, low, acc);
+  }
+
+  struct Scales {
+    __m256 first[2], second[2], min[2];  // [half]; `second` only for sub-blocks of 16
+  };
+  static inline void read_scales(const uint8_t* scales, const uint8_t* super, Scales& s) {
+    INGLE_UNROLL for (int h = 0; h < 2; ++h) {
+      if constexpr (kSpec.super == 0) {
+        s.first[h] = halves(scales + 16 * h);
+        if constexpr (kHasMin) s.min[h] = halves(scales + 32 + 16 * h);
+      } else if constexpr (kHasMin) {
+        s.first[h] = _mm256_mul_ps(halves(super + 16 * h), bytes_u(scales + 8 * h));
+        const __m256 min = _mm256_mul_ps(halves(super + 32 + 16 * h), bytes_u(scales + 16 + 8 * h));
+        s.min[h] = _mm256_sub_ps(_mm256_setzero_ps(), min);
+      } else {
+        s.first[h] = _mm256_mul_ps(halves(super + 16 * h), bytes_s(scales + 8 * h));
+        s.second[h] = _mm256_mul_ps(halves(super + 16 * h), bytes_s(scales + 16 + 8 * h));
+      }
+    }
   }
 
   template <int kTokens>
-  static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
-    __m256 acc[2][kTokens];
-    for (int t = 0; t < kTokens; ++t) acc[0][t] = acc[1][t] = _mm256_setzero_ps();
-    const uint8_t* codes = w;
-    const uint8_t* super = w;
-    for (int64_t b = 0; b < k / kBlock; ++b) {
+  static inline void block(const uint8_t* codes, const uint8_t* a, const Scales& s,
+                           __m256 (&acc)[2][kTokens]) {
+    __m256i dot[2][kTokens];
+    if constexpr (kSpec.bits == 4) {
+      add_dots<kTokens, 0, 8, 1, true>(codes, a, dot);
+    } else if constexpr (kSpec.bits == 5) {
+      add_dots<kTokens, 0, 4, 1, true>(codes, a, dot);
+      add_dots<kTokens, 4, 8, 1, false>(codes, a, dot);
+    } else if constexpr (kSpec.bits == 8) {
+      add_dots<kTokens, 0, 8, 1, true>(codes, a, dot);
+      add_dots<kTokens, 8, 16, 16, false>(codes, a, dot);
+    } else {
+      add_dots<kTokens, 0, 2, 1, true>(codes, a, dot);
+      add_dots<kTokens, 2, 4, 1, false>(codes, a, dot);
+      finish<kTokens, 36>(a, s.first, s.min, dot, acc);
+      add_dots<kTokens, 4, 6, 1, true>(codes, a, dot);
+      add_dots<kTokens, 6, 8, 1, false>(codes, a, dot);
+      finish<kTokens, 40>(a, s.second, s.min, dot, acc);
+      return;
+    }
+    finish<kTokens, 36>(a, s.first, s.min, dot, acc);
+  }
+
+  // Walks the blocks of packed weights: the codes, scales and super-block of each.
+  struct Walk {
+    const uint8_t* codes;
+    const uint8_t* super;
+    const uint8_t* scales;
+    explicit Walk(const uint8_t* w) : codes(w), super(w), scales(w) {}
+    inline void enter(int64_t b) {
       if constexpr (kSpec.super != 0) {
         if (b % kSuperBlocks == 0) {
           super = codes;
           codes += kSuperHeader;
         }
       }
-      const bool odd = b % 2 != 0;
-      const uint8_t* scales = odd ? codes - kSpec.scale_bytes : codes + kSpec.code_bytes;
+      scales = b % 2 != 0 ? codes - kSpec.scale_bytes : codes + kSpec.code_bytes;
       for (int line = 0; line < kSpec.code_bytes + kSpec.scale_bytes; line += 64)
         _mm_prefetch(reinterpret_cast<const char*>(codes + line + 2048), _MM_HINT_T0);
+    }
+    inline void leave(int64_t b) { codes += kSpec.code_bytes + (b % 2 != 0 ? 0 : 2 * kSpec.scale_bytes); }
+  };
+
+  template <int j>
+  static inline void unpack_from(const uint8_t* codes, uint8_t* to) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + 64 * j), unpack<kSpec.bits, j>(codes));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + 64 * j + 32), unpack<kSpec.bits, j>(codes + 32));
+    if constexpr (j + 1 < Shape::kGroups) unpack_from<j + 1>(codes, to);
+  }
+  __attribute__((noinline)) static void unpack_panel(const uint8_t* w, int64_t k, uint8_t* panel) {
+    Walk walk(w);
+    for (int64_t b = 0; b < k / kBlock; ++b, panel += Shape::kBytes) {
+      walk.enter(b);
+      unpack_from<0>(walk.codes, panel);
+      Scales s = {};
+      read_scales(walk.scales, walk.super, s);
+      auto* to = reinterpret_cast<float*>(panel + Shape::kCodeBytes);
       for (int h = 0; h < 2; ++h) {
-        __m256 scale0, scale1 = _mm256_setzero_ps(), min = _mm256_setzero_ps();
-        if constexpr (kSpec.super == 0) {
-          scale0 = halves(scales + 16 * h);
-          if constexpr (kHasMin) min = halves(scales + 32 + 16 * h);
-        } else if constexpr (kHasMin) {
-          scale0 = _mm256_mul_ps(halves(super + 16 * h), bytes_u(scales + 8 * h));
-          min = _mm256_mul_ps(halves(super + 32 + 16 * h), bytes_u(scales + 16 + 8 * h));
-          min = _mm256_sub_ps(_mm256_setzero_ps(), min);
-        } else {
-          scale0 = _mm256_mul_ps(halves(super + 16 * h), bytes_s(scales + 8 * h));
-          scale1 = _mm256_mul_ps(halves(super + 16 * h), bytes_s(scales + 16 + 8 * h));
-        }
-        half_block<kTokens>(codes + 32 * h, strip, scale0, scale1, min, acc[h]);
+        _mm256_store_ps(to + 8 * h, s.first[h]);
+        if constexpr (kSpec.sub == 16) _mm256_store_ps(to + 16 + 8 * h, s.second[h]);
+        if constexpr (kHasMin) _mm256_store_ps(to + 16 + 8 * h, s.min[h]);
       }
-      strip += kTokens * kRecord;
-      codes += odd ? kSpec.code_bytes : kSpec.code_bytes + 2 * kSpec.scale_bytes;
+      walk.leave(b);
     }
-    for (int t = 0; t < kTokens; ++t)
-      for (int h = 0; h < 2; ++h) store_half(out, t, 8 * h, acc[h][t]);
   }
-};
-
-template <int kLayout>
-inline __m256 weights(const uint8_t* w, int64_t at) {
-  if constexpr (kLayout == kLayoutF32) return _mm256_load_ps(reinterpret_cast<const float*>(w) + at);
-  const __m128i bits = _mm_load_si128(reinterpret_cast<const __m128i*>(w + 2 * at));
-  if constexpr (kLayout == kLayoutF16) return _mm256_cvtph_ps(bits);
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
-}
-
-template <int kId>
-struct FloatAvx2 {
-  static constexpr int32_t kLayout = kId;
-  static constexpr int64_t kWidest = 6;
-  static int64_t strip_bytes(int64_t k) { return k * 4; }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_float_strip(x, t0, tokens, reinterpret_cast<float*>(out));
+  static inline void panel_scales(const uint8_t* panel, Scales& s) {
+    const auto* from = reinterpret_cast<const float*>(panel + Shape::kCodeBytes);
+    INGLE_UNROLL for (int h = 0; h < 2; ++h) {
+      s.first[h] = _mm256_load_ps(from + 8 * h);
+      if constexpr (kSpec.sub == 16) s.second[h] = _mm256_load_ps(from + 16 + 8 * h);
+      if constexpr (kHasMin) s.min[h] = _mm256_load_ps(from + 16 + 8 * h);
+    }
   }
+
   template <int kTokens>
-  static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
-    const float* x = reinterpret_cast<const float*>(strip);
+  __attribute__((noinline)) static void tile(const uint8_t* w, const uint8_t* strip, int64_t k,
+                                             const TileOut& out) {
     __m256 acc[2][kTokens];
-    for (int t = 0; t < kTokens; ++t) acc[0][t] = acc[1][t] = _mm256_setzero_ps();
-    for (int64_t i = 0; i < k; ++i, x += kTokens) {
-      if constexpr (kTokens <= 4)
-        _mm_prefetch(reinterpret_cast<const char*>(w + i * (kId == kLayoutF32 ? 64 : 32) + 2048),
-                     _MM_HINT_T0);
-      const __m256 w0 = weights<kId>(w, i * kRows), w1 = weights<kId>(w, i * kRows + 8);
-      for (int t = 0; t < kTokens; ++t) {
-        const __m256 value = _mm256_broadcast_ss(x + t);
-        acc[0][t] = _mm256_fmadd_ps(w0, value, acc[0][t]);
-        acc[1][t] = _mm256_fmadd_ps(w1, value, acc[1][t]);
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) {
+      acc[0][t] = start_half(out, t, 0);
+      acc[1][t] = start_half(out, t, 8);
+    }
+    Walk walk(w);
+    for (int64_t b = 0; b < k / kBlock; ++b, strip += kTokens * kRecord) {
+      Scales s = {};
+      if constexpr (kFromPanel) {
+        panel_scales(w + b * Shape::kBytes, s);
+        block<kTokens>(w + b * Shape::kBytes, strip, s, acc);
+      } else {
+        walk.enter(b);
+        read_scales(walk.scales, walk.super, s);
+        block<kTokens>(walk.codes, strip, s, acc);
+        walk.leave(b);
       }
     }
-    for (int t = 0; t < kTokens; ++t)
-      for (int h = 0; h < 2; ++h) store_half(out, t, 8 * h, acc[h][t]);
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) INGLE_UNROLL for (int h = 0; h < 2; ++h)
+        store_half(out, t, 8 * h, acc[h][t]);
   }
 };
 
@@ -240,22 +264,15 @@ struct FloatAvx2 {
     name "_q8_gemm_avx2_r16", "avx2", name, layout, kActQ8, run_strips<Avx2<layout>>, \
         strip_scratch<Avx2<layout>>                                                   \
   }
-#define INGLE_F32(name, layout)                                                              \
-  {                                                                                          \
-    name "_f32_gemm_avx2_r16", "avx2", name, layout, kActF32, run_strips<FloatAvx2<layout>>, \
-        strip_scratch<FloatAvx2<layout>>                                                     \
-  }
 constexpr MatmulRow kMatmulRows[] = {
-    INGLE_Q8("q4_0", kLayoutQ4_0), INGLE_Q8("q4_1", kLayoutQ4_1),  INGLE_Q8("q5_0", kLayoutQ5_0),
-    INGLE_Q8("q5_1", kLayoutQ5_1), INGLE_Q8("q8_0", kLayoutQ8_0),  INGLE_Q8("q4_k", kLayoutQ4_K),
-    INGLE_Q8("q5_k", kLayoutQ5_K), INGLE_Q8("q6_k", kLayoutQ6_K),  INGLE_F32("f32", kLayoutF32),
-    INGLE_F32("f16", kLayoutF16),  INGLE_F32("bf16", kLayoutBf16),
+    INGLE_Q8("q4_0", kLayoutQ4_0), INGLE_Q8("q4_1", kLayoutQ4_1), INGLE_Q8("q5_0", kLayoutQ5_0),
+    INGLE_Q8("q5_1", kLayoutQ5_1), INGLE_Q8("q8_0", kLayoutQ8_0), INGLE_Q8("q4_k", kLayoutQ4_K),
+    INGLE_Q8("q5_k", kLayoutQ5_K), INGLE_Q8("q6_k", kLayoutQ6_K),
 };
 #undef INGLE_Q8
-#undef INGLE_F32
 
 }  // namespace
 
-extern "C" const MatmulUnit ingle_matmul_avx2 = {kMatmulRows, 11};
+extern "C" const MatmulUnit ingle_matmul_avx2 = {kMatmulRows, 8};
 
 }  // namespace ingle::kernels

@@ -27,7 +27,11 @@ inline __m512 weights(const uint8_t* w, int64_t i) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load32(w + 2 * i * kRows)), 16));
 }
 
+inline __m512 start_float(const TileOut& out, int64_t t) {
+  return out.first ? _mm512_setzero_ps() : _mm512_load_ps(out.acc + t * kRows);
+}
 inline void store_float(const TileOut& out, int64_t t, __m512 acc) {
+  if (!out.last) return _mm512_store_ps(out.acc + t * kRows, acc);
   const __mmask16 rows = static_cast<__mmask16>((1u << out.rows) - 1u);
   float* y = out.y + t * out.ldy;
   if (out.bias) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, out.bias));
@@ -39,15 +43,18 @@ template <int kId>
 struct Float512 {
   static constexpr int32_t kLayout = kId;
   static constexpr int64_t kWidest = 12;
+  static constexpr int64_t kSlice = kId == kLayoutF32 ? 256 : 512;
+  static constexpr int64_t kPanelBytes = 0;
   static int64_t strip_bytes(int64_t k) { return k * 4; }
   static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
     pack_float_strip(x, t0, tokens, reinterpret_cast<float*>(out));
   }
   template <int kTokens>
-  static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
+  __attribute__((noinline)) static void tile(const uint8_t* w, const uint8_t* strip, int64_t k,
+                                             const TileOut& out) {
     const float* x = reinterpret_cast<const float*>(strip);
     __m512 acc[kTokens];
-    for (int t = 0; t < kTokens; ++t) acc[t] = _mm512_setzero_ps();
+    for (int t = 0; t < kTokens; ++t) acc[t] = start_float(out, t);
     for (int64_t i = 0; i < k; ++i, x += kTokens) {
       if constexpr (kTokens <= 4)
         _mm_prefetch(reinterpret_cast<const char*>(w + i * (kId == kLayoutF32 ? 64 : 32) + 2048),

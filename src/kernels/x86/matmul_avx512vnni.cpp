@@ -97,7 +97,11 @@ inline void unpack(const uint8_t* codes, __m512i (&w)[8]) {
   }
 }
 
+inline __m512 start(const TileOut& out, int64_t t) {
+  return out.first ? _mm512_setzero_ps() : _mm512_load_ps(out.acc + t * kRows);
+}
 inline void store(const TileOut& out, int64_t t, __m512 acc) {
+  if (!out.last) return _mm512_store_ps(out.acc + t * kRows, acc);
   const __mmask16 rows = static_cast<__mmask16>((1u << out.rows) - 1u);
   float* y = out.y + t * out.ldy;
   if (out.bias) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, out.bias));
@@ -109,6 +113,8 @@ template <int kId, int kWidestTile>
 struct Vnni {
   static constexpr int32_t kLayout = kId;
   static constexpr int64_t kWidest = kWidestTile;
+  static constexpr int64_t kSlice = 1024;
+  static constexpr int64_t kPanelBytes = 0;
   static constexpr LayoutSpec kSpec = layout_spec(kId);
   static constexpr int32_t kRecord = record_bytes<kId>();
   static constexpr bool kHasMin = kSpec.zero_shift < 0;
@@ -151,10 +157,11 @@ struct Vnni {
   }
 
   template <int kTokens>
-  static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
+  __attribute__((noinline)) static void tile(const uint8_t* w, const uint8_t* strip, int64_t k,
+                                             const TileOut& out) {
     constexpr int kFew = kTokens % 4 == 0 ? 4 : kTokens % 3 == 0 ? 3 : kTokens;
     __m512 acc[kTokens];
-    for (int t = 0; t < kTokens; ++t) acc[t] = _mm512_setzero_ps();
+    for (int t = 0; t < kTokens; ++t) acc[t] = start(out, t);
     const int64_t blocks = k / kBlock;
     const uint8_t* codes = w;
     const uint8_t* super = w;

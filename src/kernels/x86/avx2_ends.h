@@ -1,0 +1,30 @@
+// Where AVX2 tiles start and end: half a group's accumulators of one token. For AVX2 units only.
+#pragma once
+#include <immintrin.h>
+#include <stdint.h>
+
+#include "kernels/layout.h"
+#include "kernels/strips.h"
+
+#define INGLE_UNROLL _Pragma("GCC unroll 16")
+
+namespace ingle::kernels {
+namespace {
+
+inline __m256 start_half(const TileOut& out, int64_t t, int64_t row) {
+  return out.first ? _mm256_setzero_ps() : _mm256_load_ps(out.acc + t * kRows + row);
+}
+inline void store_half(const TileOut& out, int64_t t, int64_t row, __m256 acc) {
+  if (!out.last) return _mm256_store_ps(out.acc + t * kRows + row, acc);
+  float* y = out.y + t * out.ldy + row;
+  const int64_t rows = out.rows - row;
+  if (rows <= 0) return;
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int32_t>(rows)), lanes);
+  if (out.bias) acc = _mm256_add_ps(acc, _mm256_maskload_ps(out.bias + row, mask));
+  if (out.accumulate) acc = _mm256_add_ps(acc, _mm256_maskload_ps(y, mask));
+  _mm256_maskstore_ps(y, mask, acc);
+}
+
+}  // namespace
+}  // namespace ingle::kernels
