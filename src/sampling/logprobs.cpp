@@ -21,7 +21,12 @@ struct Norm {
 Norm norm_of(std::span<const float> row) {
   const double max = max_of_row(row);
   double sums[4] = {};
-  for (size_t i = 0; i < row.size(); ++i) sums[i % 4] += exp_nonpositive(row[i] - max);
+  double exps[kExpBlock];
+  for (size_t begin = 0; begin < row.size(); begin += kExpBlock) {
+    const size_t size = std::min(kExpBlock, row.size() - begin);
+    for (size_t i = 0; i < size; ++i) exps[i] = exp_nonpositive(row[begin + i] - max);
+    for (size_t i = 0; i < size; ++i) sums[i % 4] += exps[i];
+  }
   return {max, log_positive((sums[0] + sums[1]) + (sums[2] + sums[3]))};
 }
 

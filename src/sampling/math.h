@@ -2,6 +2,7 @@
 // give the same tokens on every machine and C library.
 #pragma once
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -11,22 +12,29 @@ namespace ingle::sampling {
 constexpr double kLn2High = 0x1.62e42fee00000p-1;  // Cody and Waite's split: n * high is exact for |n| < 2^20
 constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 
-// e^x for x <= 0, to about one unit in the last place; 0 below the smallest normal result, and for -inf.
+// e^x for x <= 0, -inf included, to about one unit in the last place. Never below e^-708, which no sum with a
+// 1 in it notices: so there are no branches, and a loop over it becomes vectors.
 inline double exp_nonpositive(double x) {
-  if (!(x >= -708.0)) return 0.0;
   constexpr double kLog2e = 0x1.71547652b82fep+0;
-  constexpr double kRound = 0x1.8p52;  // adding it rounds to an integer, kept in the low bits
-  const double shifted = x * kLog2e + kRound;
+  constexpr double kRound = 0x1.8p52;  // adding it rounds to an integer, which then stands in the low bits
+  constexpr double kLowest = -708.0;
+  const double in_range = x > kLowest ? x : kLowest;
+  const double shifted = in_range * kLog2e + kRound;
   const double n = shifted - kRound;
-  const double r = (x - n * kLn2High) - n * kLn2Low;  // |r| <= ln 2 / 2
-  // Taylor: the first term left out, r^14 / 14!, is below 2^-57.
-  double p = 1.0 / 6227020800.0;
-  for (const double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
-                         1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0})
-    p = p * r + c;
-  const auto exponent = static_cast<uint64_t>(static_cast<int64_t>(n) + 1023) << 52;
-  return p * std::bit_cast<double>(exponent);
+  const double r = (in_range - n * kLn2High) - n * kLn2Low;  // |r| <= ln 2 / 2
+  // Taylor, even and odd powers apart; the first term left out, r^14 / 14!, is below 2^-57.
+  const double q = r * r;
+  const double odd =
+      1.0 + q * (1.0 / 6 +
+                 q * (1.0 / 120 +
+                      q * (1.0 / 5040 + q * (1.0 / 362880 + q * (1.0 / 39916800 + q * (1.0 / 6227020800))))));
+  const double even =
+      0.5 +
+      q * (1.0 / 24 + q * (1.0 / 720 + q * (1.0 / 40320 + q * (1.0 / 3628800 + q * (1.0 / 479001600)))));
+  const double scale = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);  // 2^n
+  return (1.0 + (r * odd + q * even)) * scale;
 }
+constexpr size_t kExpBlock = 128;  // values at a time, in loops that keep the vectors fed
 
 // ln x for finite x > 0 in the normal range.
 inline double log_positive(double x) {
@@ -52,9 +60,10 @@ inline double log_positive(double x) {
 // cumulative decision (top-p, typical, the draw) exact whether the candidates were sorted or not. A token
 // less likely than 2^-43 of the likeliest counts as impossible. kMaxVocab of them stay below 2^63.
 constexpr double kWeightOne = 0x1p42;
-inline uint64_t weight(double x) {
-  return static_cast<uint64_t>(static_cast<int64_t>(exp_nonpositive(x) * kWeightOne + 0.5));
+inline uint64_t to_weight(double exp_x) {  // by way of int64_t, which is one instruction
+  return static_cast<uint64_t>(static_cast<int64_t>(exp_x * kWeightOne + 0.5));
 }
+inline uint64_t weight(double x) { return to_weight(exp_nonpositive(x)); }
 
 // Finite in, finite out: sums and quotients of extreme logits stop at the largest float.
 inline float to_finite(double x) {

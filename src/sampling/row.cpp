@@ -12,6 +12,31 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr size_t kLanes = 16;  // independent chains, which the compiler turns into vectors
 
+// One pass with a buffer of the best so far and some more: once it was full, only what ranks before the k-th
+// found up to then enters, and that is little of a large vocabulary.
+template <class At>
+void top_of(size_t n, At at, size_t k, std::vector<Candidate>& out) {
+  out.clear();
+  if (k == 0) return;
+  const size_t capacity = 2 * std::min(k, n) + 64;
+  const auto cut_to_k = [&] {
+    if (out.size() <= k) return;
+    std::nth_element(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(k - 1), out.end(), ranks_before);
+    out.resize(k);
+  };
+  out.reserve(capacity);
+  Candidate bound{0, -kInfinity};  // before every banned id
+  for (size_t i = 0; i < n; ++i) {
+    const Candidate c = at(i);
+    if (!ranks_before(c, bound)) continue;
+    out.push_back(c);
+    if (out.size() < capacity) continue;
+    cut_to_k();
+    bound = out[k - 1];
+  }
+  cut_to_k();
+}
+
 }  // namespace
 
 void check_row(std::span<const float> row, std::string_view where) {
@@ -49,26 +74,17 @@ Candidate best_of_row(std::span<const float> row) {
 }
 
 void top_of_row(std::span<const float> row, size_t k, std::vector<Candidate>& out) {
-  out.clear();
-  if (k == 0) return;
-  // A buffer of the best so far and some more. An id that only equals the k-th logit found up to now loses to
-  // the k ids before it, so the test is strict, and few pass it.
-  const size_t capacity = 2 * std::min(k, row.size()) + 64;
-  const auto cut_to_k = [&] {
-    if (out.size() <= k) return;
-    std::nth_element(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(k - 1), out.end(), ranks_before);
-    out.resize(k);
-  };
-  out.reserve(capacity);
-  float threshold = -kInfinity;
-  for (size_t id = 0; id < row.size(); ++id) {
-    if (!(row[id] > threshold)) continue;
-    out.push_back({static_cast<int32_t>(id), row[id]});
-    if (out.size() < capacity) continue;
-    cut_to_k();
-    threshold = out[k - 1].logit;
-  }
-  cut_to_k();
+  top_of(
+      row.size(),
+      [row](size_t id) {
+        return Candidate{static_cast<int32_t>(id), row[id]};
+      },
+      k, out);
+}
+
+void top_of_list(std::span<const Candidate> list, size_t k, std::vector<Candidate>& out) {
+  top_of(
+      list.size(), [list](size_t i) { return list[i]; }, k, out);
 }
 
 }  // namespace ingle::sampling

@@ -18,5 +18,6 @@ float max_of_row(std::span<const float> row);
 Candidate best_of_row(std::span<const float> row);  // ties to the lowest id
 // The k first by ranks_before, in any order; fewer when fewer are not banned.
 void top_of_row(std::span<const float> row, size_t k, std::vector<Candidate>& out);
+void top_of_list(std::span<const Candidate> list, size_t k, std::vector<Candidate>& out);  // another vector's
 
 }  // namespace ingle::sampling

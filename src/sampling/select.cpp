@@ -47,13 +47,20 @@ Weighted reach(std::vector<Weighted>& items, uint64_t target) {
 
 uint64_t weigh(const Candidates& c, std::vector<Weighted>& out) {
   const double max = c.max_logit();
+  const size_t n = c.list.size();
   uint64_t total = 0;
+  double exps[kExpBlock];
   out.clear();
-  for (const Candidate& x : c.list) {
-    const uint64_t w = weight(x.logit - max);
-    if (w == 0) continue;
-    out.push_back({x.logit, x.id, w});
-    total += w;
+  for (size_t begin = 0; begin < n; begin += kExpBlock) {
+    const Candidate* block = c.list.data() + begin;
+    const size_t size = std::min(kExpBlock, n - begin);
+    for (size_t i = 0; i < size; ++i) exps[i] = exp_nonpositive(block[i].logit - max);
+    for (size_t i = 0; i < size; ++i) {
+      const uint64_t w = to_weight(exps[i]);
+      if (w == 0) continue;
+      out.push_back({block[i].logit, block[i].id, w});
+      total += w;
+    }
   }
   return total;
 }

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <utility>
 
 #include "sampling/row.h"
 #include "sampling/stages.h"
@@ -13,12 +13,13 @@ class TopK final : public Stage {
 
   void apply(Candidates& c) override {
     if (k_ == 0 || c.list.size() <= k_) return;
-    if (!c.sorted) {
-      std::nth_element(c.list.begin(), c.list.begin() + static_cast<std::ptrdiff_t>(k_ - 1), c.list.end(),
-                       ranks_before);
-      c.by_id = false;
+    if (c.sorted) {
+      c.list.resize(k_);
+      return;
     }
-    c.list.resize(k_);
+    top_of_list(c.list, k_, scratch_);
+    std::swap(c.list, scratch_);
+    c.by_id = false;
   }
   bool apply_row(std::span<const float> row, Candidates& c) override {
     if (k_ == 0 || row.size() <= k_) return false;
@@ -26,10 +27,11 @@ class TopK final : public Stage {
     c.sorted = c.by_id = false;
     return true;
   }
-  StagePtr clone() const override { return std::make_unique<TopK>(*this); }
+  StagePtr clone() const override { return std::make_unique<TopK>(static_cast<int32_t>(k_)); }
 
  private:
   size_t k_;
+  std::vector<Candidate> scratch_;
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "sampling/math.h"
 #include "sampling/select.h"
 #include "sampling/stages.h"
 
@@ -18,19 +17,15 @@ class Typical final : public Stage {
   void apply(Candidates& c) override {
     if (p_ >= 1.0f || c.list.empty()) return;
     const double max = c.max_logit();
-    uint64_t total = 0, depth = 0;  // sums of integers: the same in any order
-    scratch_.clear();
-    for (const Candidate& x : c.list) {
-      const double d = max - x.logit;
-      const uint64_t w = weight(-d);
-      if (w == 0) continue;
-      total += w;
-      depth += static_cast<uint64_t>(static_cast<int64_t>(exp_nonpositive(-d) * d * kWeightOne + 0.5));
-      scratch_.push_back({d, x.id, w});
+    const uint64_t total = weigh(c, scratch_);
+    uint64_t depth = 0;  // a sum of integers: the same in any order
+    for (const Weighted& w : scratch_) {
+      const double d = max - w.key;
+      depth += static_cast<uint64_t>(static_cast<int64_t>(static_cast<double>(w.weight) * d + 0.5));
     }
     const double mean = static_cast<double>(depth) / static_cast<double>(total);
     const auto key = [mean](double d) { return -std::fabs(d - mean); };
-    for (Weighted& w : scratch_) w.key = key(w.key);
+    for (Weighted& w : scratch_) w.key = key(max - w.key);
     const Weighted last = reach(scratch_, share_of(p_, total) - 1);
     c.keep_if([&](const Candidate& x) { return !ranks_before(last, Weighted{key(max - x.logit), x.id, 0}); });
   }
