@@ -39,8 +39,7 @@
 extern "C" {
 #endif
 
-/* ---- Codes, constants
- * ------------------------------------------------------------------------------------------ */
+/* ---- Codes, constants ---- */
 
 typedef int32_t ingle_code;
 enum {
@@ -75,8 +74,7 @@ enum {                          /* flags of encoding and decoding */
        INGLE_SKIP_SPECIAL = 4   /* decoding leaves control tokens out */
 };
 
-/* ---- Handles
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Handles ---- */
 
 typedef struct ingle_error ingle_error;
 typedef struct ingle_text ingle_text;           /* a string that the library made */
@@ -88,8 +86,7 @@ typedef struct ingle_tokenizer ingle_tokenizer; /* a vocabulary; immutable */
 typedef struct ingle_sampler ingle_sampler;     /* how the next token is chosen */
 typedef struct ingle_session ingle_session;     /* one conversation */
 
-/* ---- Structs
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Structs ---- */
 /* `reserved` is 0 or NULL. Callbacks must not throw or jump out. `close`, where there is one, may be NULL; it
    is called once, when the library will not use the struct's callbacks again, and only if the call that the
    struct was given to succeeded. The structs themselves are copied. */
@@ -192,12 +189,11 @@ typedef int32_t(INGLE_CALL* ingle_score_callback)(int64_t position, const float*
 #pragma GCC visibility push(default)
 #endif
 
-/* ---- Version, errors, text, tokens: these cannot fail; NULL gives "", 0 or NULL
- * -------------------------------- */
+/* ---- Version, errors, text, tokens: these cannot fail; NULL gives "", 0 or NULL ---- */
 
 INGLE_API const char* INGLE_CALL ingle_version(void);    /* "0.1.0", of the library that runs */
 INGLE_API int32_t INGLE_CALL ingle_version_number(void); /* major * 1000000 + minor * 1000 + patch */
-INGLE_API const char* INGLE_CALL ingle_code_name(ingle_code code); /* "not_found" */
+INGLE_API const char* INGLE_CALL ingle_code_name(ingle_code code); /* "not found" */
 
 INGLE_API ingle_error* INGLE_CALL ingle_error_retain(ingle_error* error);
 INGLE_API void INGLE_CALL ingle_error_release(ingle_error* error);
@@ -218,8 +214,7 @@ INGLE_API void INGLE_CALL ingle_tokens_release(ingle_tokens* tokens);
 INGLE_API const int32_t* INGLE_CALL ingle_tokens_data(const ingle_tokens* tokens);
 INGLE_API uint64_t INGLE_CALL ingle_tokens_length(const ingle_tokens* tokens);
 
-/* ---- Options
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Options ---- */
 /* `kind` is one of
      runtime   threads, kernel                                      for ingle_runtime_create
      model     backend, state_type, map                             for ingle_model_load...
@@ -252,8 +247,7 @@ INGLE_API ingle_code INGLE_CALL ingle_options_set_json(ingle_options* options, c
 /* JSON: [{"key", "type", "low", "high", "default", "help"}, ...] */
 INGLE_API ingle_code INGLE_CALL ingle_options_describe(const char* kind, ingle_text** out, ingle_error** err);
 
-/* ---- Runtime
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Runtime ---- */
 /* Nothing is process-wide: two runtimes do not know of each other. `allocator` and `logger` may be NULL. */
 
 INGLE_API ingle_code INGLE_CALL ingle_runtime_create(const ingle_options* options,
@@ -268,8 +262,7 @@ INGLE_API void INGLE_CALL ingle_runtime_release(ingle_runtime* runtime);
 INGLE_API ingle_code INGLE_CALL ingle_runtime_doctor(const ingle_runtime* runtime, int32_t self_test,
                                                      ingle_text** out, ingle_error** err);
 
-/* ---- Model
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Model ---- */
 
 INGLE_API ingle_code INGLE_CALL ingle_model_load(const ingle_runtime* runtime, const char* path,
                                                  const ingle_options* options, const ingle_progress* progress,
@@ -318,8 +311,7 @@ INGLE_API ingle_code INGLE_CALL ingle_model_apply_chat_template_json(const ingle
                                                                      int32_t add_generation_prompt,
                                                                      ingle_text** out, ingle_error** err);
 
-/* ---- Tokenizer
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Tokenizer ---- */
 
 /* Of a model file, with weights or vocabulary-only. */
 INGLE_API ingle_code INGLE_CALL ingle_tokenizer_load(const char* path, ingle_tokenizer** out,
@@ -345,8 +337,7 @@ INGLE_API ingle_code INGLE_CALL ingle_tokenizer_ends_generation(const ingle_toke
 INGLE_API ingle_code INGLE_CALL ingle_tokenizer_is_control(const ingle_tokenizer* tokenizer, int32_t id,
                                                            int32_t* out, ingle_error** err);
 
-/* ---- Sampler
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Sampler ---- */
 
 INGLE_API ingle_code INGLE_CALL ingle_sampler_create(const ingle_options* options, ingle_sampler** out,
                                                      ingle_error** err);
@@ -361,8 +352,7 @@ INGLE_API ingle_code INGLE_CALL ingle_sampler_accept(ingle_sampler* sampler, int
 INGLE_API ingle_code INGLE_CALL ingle_sampler_describe(ingle_sampler* sampler, ingle_text** out,
                                                        ingle_error** err); /* the chain, in order */
 
-/* ---- Session
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Session ---- */
 
 INGLE_API ingle_code INGLE_CALL ingle_session_create(const ingle_model* model, const ingle_options* options,
                                                      ingle_session** out, ingle_error** err);
@@ -417,8 +407,7 @@ INGLE_API ingle_code INGLE_CALL ingle_session_fork(ingle_session* session, ingle
 INGLE_API ingle_code INGLE_CALL ingle_session_stats(ingle_session* session, ingle_stats* stats,
                                                     ingle_error** err);
 
-/* ---- Files
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Files ---- */
 
 /* What a file says about itself, nothing is run. JSON: {"container", "metadata": {}, "tensors": [{"name",
    "type", "shape", "bytes"}]}; shapes are outermost first. */

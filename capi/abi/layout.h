@@ -1,0 +1,76 @@
+// Where the fields of the public structs are, for ever; checked in C and in C++. Nothing is padding: a field
+// that a later version appends must change sizeof, by which the library tells old programs from new ones.
+#pragma once
+#include <assert.h>
+#include <ingle/ingle.h>
+#include <stddef.h>
+
+#define INGLE_AT(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field)
+#define INGLE_SIZE(type, size) static_assert(sizeof(type) == (size), #type)
+
+static_assert(sizeof(ingle_code) == 4, "ingle_code");
+static_assert(INGLE_E_INTERNAL == 11 && INGLE_FINISH_CONTEXT == 5, "pinned numbers");
+
+#if UINTPTR_MAX == UINT64_MAX
+INGLE_SIZE(ingle_allocator, 40);
+INGLE_AT(ingle_allocator, struct_size, 0);
+INGLE_AT(ingle_allocator, reserved, 4);
+INGLE_AT(ingle_allocator, allocate, 8);
+INGLE_AT(ingle_allocator, release, 16);
+INGLE_AT(ingle_allocator, close, 24);
+INGLE_AT(ingle_allocator, user, 32);
+
+INGLE_SIZE(ingle_logger, 40);
+INGLE_AT(ingle_logger, struct_size, 0);
+INGLE_AT(ingle_logger, level, 4);
+INGLE_AT(ingle_logger, log, 8);
+INGLE_AT(ingle_logger, close, 16);
+INGLE_AT(ingle_logger, user, 24);
+INGLE_AT(ingle_logger, reserved, 32);
+
+INGLE_SIZE(ingle_reader, 48);
+INGLE_AT(ingle_reader, struct_size, 0);
+INGLE_AT(ingle_reader, reserved, 4);
+INGLE_AT(ingle_reader, size, 8);
+INGLE_AT(ingle_reader, name, 16);
+INGLE_AT(ingle_reader, read_at, 24);
+INGLE_AT(ingle_reader, close, 32);
+INGLE_AT(ingle_reader, user, 40);
+
+INGLE_SIZE(ingle_progress, 24);
+INGLE_AT(ingle_progress, struct_size, 0);
+INGLE_AT(ingle_progress, reserved, 4);
+INGLE_AT(ingle_progress, report, 8);
+INGLE_AT(ingle_progress, user, 16);
+
+INGLE_SIZE(ingle_message, 32);
+INGLE_AT(ingle_message, struct_size, 0);
+INGLE_AT(ingle_message, reserved, 4);
+INGLE_AT(ingle_message, length, 8);
+INGLE_AT(ingle_message, role, 16);
+INGLE_AT(ingle_message, content, 24);
+
+INGLE_SIZE(ingle_event, 72);
+INGLE_AT(ingle_event, struct_size, 0);
+INGLE_AT(ingle_event, id, 4);
+INGLE_AT(ingle_event, logprob, 8);
+INGLE_AT(ingle_event, finish, 12);
+INGLE_AT(ingle_event, time_ms, 16);
+INGLE_AT(ingle_event, text_length, 24);
+INGLE_AT(ingle_event, n_top, 32);
+INGLE_AT(ingle_event, text, 40);
+INGLE_AT(ingle_event, top_ids, 48);
+INGLE_AT(ingle_event, top_logprobs, 56);
+INGLE_AT(ingle_event, reserved, 64);
+#endif
+
+INGLE_SIZE(ingle_stats, 40);
+INGLE_AT(ingle_stats, struct_size, 0);
+INGLE_AT(ingle_stats, reserved, 4);
+INGLE_AT(ingle_stats, prompt_tokens, 8);
+INGLE_AT(ingle_stats, generated_tokens, 16);
+INGLE_AT(ingle_stats, prefill_ms, 24);
+INGLE_AT(ingle_stats, decode_ms, 32);
+
+#undef INGLE_AT
+#undef INGLE_SIZE

@@ -1,0 +1,91 @@
+// What the handles hold.
+#pragma once
+#include <ingle/ingle.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "handle.h"
+#include "ingle/ingle.hpp"
+#include "options.h"
+
+namespace ingle::capi {
+
+// What a runtime's creator lent, given back when the last handle that could call it is gone.
+struct Host {
+  ingle_allocator allocator = INGLE_ALLOCATOR_INIT;
+  ingle_logger logger = INGLE_LOGGER_INIT;
+  bool lent = false;  // only after success
+  Host() = default;
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  ~Host() {
+    if (!lent) return;
+    if (logger.close) logger.close(logger.user);
+    if (allocator.close) allocator.close(allocator.user);
+  }
+};
+using HostPtr = std::shared_ptr<Host>;
+
+}  // namespace ingle::capi
+
+// `host` stands first, so that it goes last.
+struct ingle_text : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::text;
+  explicit ingle_text(std::string v) : Handle(kKind), value(std::move(v)) {}
+  std::string value;
+};
+
+struct ingle_tokens : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::tokens;
+  explicit ingle_tokens(std::vector<int32_t> v) : Handle(kKind), ids(std::move(v)) {}
+  std::vector<int32_t> ids;
+};
+
+struct ingle_options : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::options;
+  explicit ingle_options(ingle::capi::Target t) : Handle(kKind), target(std::move(t)) {}
+  ingle::capi::Target target;
+};
+
+struct ingle_runtime : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::runtime;
+  ingle_runtime(ingle::capi::HostPtr h, ingle::Runtime r)
+      : Handle(kKind), host(std::move(h)), runtime(std::move(r)) {}
+  ingle::capi::HostPtr host;
+  ingle::Runtime runtime;
+};
+
+struct ingle_model : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::model;
+  ingle_model(ingle::capi::HostPtr h, ingle::Model m)
+      : Handle(kKind), host(std::move(h)), model(std::move(m)) {}
+  ingle::capi::HostPtr host;
+  ingle::Model model;
+};
+
+struct ingle_tokenizer : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::tokenizer;
+  explicit ingle_tokenizer(ingle::Tokenizer t) : Handle(kKind), tokenizer(std::move(t)) {}
+  ingle::Tokenizer tokenizer;
+};
+
+struct ingle_sampler : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::sampler;
+  explicit ingle_sampler(ingle::Sampler s) : Handle(kKind), sampler(std::move(s)) {}
+  ingle::Sampler sampler;
+  std::atomic<bool> in_use{false};
+};
+
+struct ingle_session : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::session;
+  ingle_session(ingle::capi::HostPtr h, ingle::Session s)
+      : Handle(kKind), host(std::move(h)), session(std::move(s)) {}
+  ingle::capi::HostPtr host;
+  ingle::Session session;
+  std::atomic<bool> in_use{false};
+  ingle::TokenEvent event;  // the last one; what the caller's points into
+  std::vector<int32_t> top_ids;
+  std::vector<float> top_logprobs;
+};

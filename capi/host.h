@@ -1,0 +1,26 @@
+// What a host program lends: allocator, logger, reader.
+#pragma once
+#include "arguments.h"
+#include "handles.h"
+
+namespace ingle::capi {
+
+// Checks both and puts them into the options of the runtime to come. They are given back (close) when the
+// last copy of the pointer goes, if `lent` was set until then.
+HostPtr lend(const ingle_allocator* allocator, const ingle_logger* logger, RuntimeOptions& options);
+
+// A reader that the model keeps. `lent` is set after the load succeeded.
+struct Reader {
+  explicit Reader(const ingle_reader& r) : reader(r) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() {
+    if (lent && reader.close) reader.close(reader.user);
+  }
+  ingle_reader reader;
+  bool lent = false;
+};
+std::shared_ptr<Reader> reader_argument(const ingle_reader* reader);
+ModelReader model_reader(std::shared_ptr<Reader> reader);
+
+}  // namespace ingle::capi

@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "value.h"
+
+namespace ingle::capi {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Builds a Value from the parser's events.
+class Reader {
+ public:
+  Reader(std::string_view text, const char* argument) : size_(text.size()), argument_(argument) {}
+  Value take() { return std::move(root_); }
+
+  bool null() {
+    place();
+    return true;
+  }
+  bool boolean(bool v) { return add(v); }
+  bool number_integer(int64_t v) { return add(v); }
+  bool number_unsigned(uint64_t v) {
+    if (v > INT64_MAX) refuse(format("{} is too large a number", v));
+    return add(static_cast<int64_t>(v));
+  }
+  bool number_float(double v, const std::string&) { return add(v); }
+  bool string(std::string& v) { return add(std::move(v)); }
+  bool binary(Json::binary_t&) { return false; }
+  bool start_object(size_t) { return open(Fields{}); }
+  bool start_array(size_t) { return open(List{}); }
+  bool end_object() {
+    std::vector<std::string_view> keys;
+    for (const auto& [name, value] : std::get<Fields>(*open_.back())) keys.push_back(name);
+    std::sort(keys.begin(), keys.end());
+    const auto twice = std::adjacent_find(keys.begin(), keys.end());
+    if (twice != keys.end()) refuse(format("the key \"{}\" stands twice", twice->substr(0, 64)));
+    return close();
+  }
+  bool end_array() { return close(); }
+  bool key(std::string& name) {
+    std::get<Fields>(*open_.back()).emplace_back().first = std::move(name);
+    return true;
+  }
+  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) {
+    refuse(position > size_ ? format("ends too early, after {} bytes", size_)
+                            : format("is not valid JSON at byte {}", position));
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string what) { fail(Code::invalid_argument, argument_, std::move(what)); }
+  Value& place() {
+    if (open_.empty()) return root_;
+    if (auto* list = std::get_if<List>(open_.back())) return list->emplace_back();
+    return std::get<Fields>(*open_.back()).back().second;
+  }
+  bool add(Value v) {
+    place() = std::move(v);
+    return true;
+  }
+  bool open(Value v) {
+    if (open_.size() >= kMaxDepth) refuse(format("more than {} levels deep", kMaxDepth));
+    Value& here = place();
+    here = std::move(v);
+    open_.push_back(&here);  // stays put: its parent does not grow while it is open
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Value root_;
+  std::vector<Value*> open_;
+  size_t size_;
+  const char* argument_;
+};
+
+// A Value is at most as deep as what read_json() takes or this library makes.
+Json to_json(const Value& value) {
+  if (const auto* list = value.as<List>()) {
+    Json out = Json::array();
+    for (const Value& v : *list) out.push_back(to_json(v));
+    return out;
+  }
+  if (const auto* fields = value.as<Fields>()) {
+    Json out = Json::object();
+    for (const auto& [key, v] : *fields) out.emplace(key, to_json(v));
+    return out;
+  }
+  if (const auto* v = value.as<bool>()) return *v;
+  if (const auto* v = value.as<int64_t>()) return *v;
+  if (const auto* v = value.as<double>()) return *v;
+  if (const auto* v = value.as<std::string>()) return *v;
+  return nullptr;
+}
+
+}  // namespace
+
+Value read_json(std::string_view text, const char* argument) {
+  Reader reader(text, argument);
+  if (!Json::sax_parse(text.begin(), text.end(), &reader))
+    fail(Code::invalid_argument, argument, "is not valid JSON");
+  return reader.take();
+}
+
+std::string write_json(const Value& value) {
+  return to_json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace ingle::capi

@@ -1,0 +1,220 @@
+// The tables of options. A new option is a new row.
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "options.h"
+
+namespace ingle::capi {
+namespace {
+
+constexpr double kMaxInt64 = 9223372036854775807.0;
+constexpr int64_t kScriptVocab = 258;
+
+template <class Owner, class T>
+Owner owner_of(T Owner::*);
+template <class Owner, class T>
+T type_of(T Owner::*);
+
+template <auto Member>
+auto& field(Target& target) {
+  return std::get<decltype(owner_of(Member))>(target).*Member;
+}
+
+template <auto Member>
+Value initial_of() {
+  const decltype(owner_of(Member)) defaults{};
+  if constexpr (std::is_same_v<decltype(type_of(Member)), std::string>)
+    return defaults.*Member;
+  else if constexpr (std::is_same_v<decltype(type_of(Member)), bool>)
+    return static_cast<bool>(defaults.*Member);
+  else
+    return static_cast<int64_t>(defaults.*Member);
+}
+
+template <auto Member>
+OptionRow int_row(const char* key, double low, double high, const char* help) {
+  return {
+      key, "int", low, high, initial_of<Member>(), help, [](Target& t, const OptionRow& row, const Value& v) {
+        field<Member>(t) = static_cast<decltype(type_of(Member))>(int_value(row, v));
+      }};
+}
+
+template <auto Member>
+OptionRow flag_row(const char* key, const char* help) {
+  return {key, "flag", 0, 1, initial_of<Member>(), help, [](Target& t, const OptionRow& row, const Value& v) {
+            field<Member>(t) = int_value(row, v) != 0;
+          }};
+}
+
+template <auto Member>
+OptionRow text_row(const char* key, const char* help) {
+  return {key, "text", 0, 0, initial_of<Member>(), help, [](Target& t, const OptionRow& row, const Value& v) {
+            field<Member>(t) = text_value(row, v);
+          }};
+}
+
+const List& list_value(const OptionRow& row, const Value& value) {
+  if (const auto* list = value.as<List>()) return *list;
+  fail(Code::invalid_argument, row.key, format("expected a {}", row.type));
+}
+
+// A text is one more; a list is all of them.
+void set_stop(Target& target, const OptionRow& row, const Value& value) {
+  constexpr size_t kMostStrings = 16, kMostBytes = 256;
+  auto& stop = std::get<GenerateOptions>(target).stop;
+  std::vector<std::string> strings;
+  if (value.as<std::string>()) {
+    strings = stop;
+    strings.push_back(text_value(row, value));
+  } else {
+    for (const Value& v : list_value(row, value)) strings.push_back(text_value(row, v));
+  }
+  if (strings.size() > kMostStrings)
+    fail(Code::invalid_argument, row.key,
+         format("{} strings, expected at most {}", strings.size(), kMostStrings));
+  for (const std::string& s : strings)
+    if (s.empty() || s.size() > kMostBytes)
+      fail(Code::invalid_argument, row.key,
+           format("a string of {} bytes, expected 1 to {}", s.size(), kMostBytes));
+  stop = std::move(strings);
+}
+
+// null stands for minus infinity, which JSON cannot write.
+float logit_value(const OptionRow& row, const Value& value) {
+  if (value.as<std::monostate>()) return -std::numeric_limits<float>::infinity();
+  OptionRow finite = row;
+  finite.low = -std::numeric_limits<float>::max(), finite.high = std::numeric_limits<float>::max();
+  return static_cast<float>(float_value(finite, value));
+}
+
+void set_logit_bias(Target& target, const OptionRow& row, const Value& value) {
+  const auto* fields = value.as<Fields>();
+  if (!fields) fail(Code::invalid_argument, row.key, "expected an object of token ids and numbers");
+  std::vector<std::pair<TokenId, float>> bias;
+  for (const auto& [name, number] : *fields) {
+    TokenId id = -1;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+    if (error != std::errc() || end != name.data() + name.size() || id < 0)
+      fail(Code::invalid_argument, row.key, format("\"{}\" is not a token id", name.substr(0, 64)));
+    bias.emplace_back(id, logit_value(row, number));
+  }
+  std::get<SamplerOptions>(target).logit_bias = std::move(bias);
+}
+
+void set_script_ids(Target& target, const OptionRow& row, const Value& value) {
+  std::vector<TokenId> ids;
+  for (const Value& v : list_value(row, value)) ids.push_back(static_cast<TokenId>(int_value(row, v)));
+  std::get<ScriptedModel>(target).ids = std::move(ids);
+}
+
+void set_script_text(Target& target, const OptionRow& row, const Value& value) {
+  std::vector<TokenId> ids;
+  for (const char c : text_value(row, value)) ids.push_back(static_cast<unsigned char>(c));
+  std::get<ScriptedModel>(target).ids = std::move(ids);
+}
+
+void set_script_logits(Target& target, const OptionRow& row, const Value& value) {
+  std::vector<std::vector<float>> rows;
+  for (const Value& numbers : list_value(row, value)) {
+    const List& list = list_value(row, numbers);
+    if (list.size() != kScriptVocab)
+      fail(Code::invalid_argument, row.key,
+           format("row {} has {} numbers, expected {}", rows.size(), list.size(), kScriptVocab));
+    std::vector<float>& logits = rows.emplace_back();
+    for (const Value& v : list) logits.push_back(logit_value(row, v));
+  }
+  std::get<ScriptedModel>(target).logits = std::move(rows);
+}
+
+// Seeds are whole up to 2^63, which a double cannot tell apart.
+void set_sampler_number(Target& target, const OptionRow& row, const Value& value) {
+  auto& options = std::get<SamplerOptions>(target);
+  if (row.key == "seed")
+    options.seed = static_cast<uint64_t>(int_value(row, value));
+  else
+    Sampler::set(options, row.key,
+                 row.type == "int" ? static_cast<double>(int_value(row, value)) : float_value(row, value));
+}
+
+std::vector<OptionRow> runtime_table() {
+  return {
+      int_row<&RuntimeOptions::threads>(
+          "threads", 0, 256, "Threads to compute with. 0: one for each core that the process may use."),
+      text_row<&RuntimeOptions::kernel>(
+          "kernel",
+          "Forces kernels by instruction set or full name (avx2, plain). Empty: the best there are."),
+  };
+}
+
+std::vector<OptionRow> model_table() {
+  return {
+      text_row<&ModelOptions::backend>("backend", "cpu, ref (slow, the oracle) or null."),
+      text_row<&ModelOptions::state_type>(
+          "state_type", "Of the attention state: f32, f16, bf16. Empty: the backend's choice."),
+      flag_row<&ModelOptions::map>("map",
+                                   "1 maps the file; 0 reads it, which is safe against a later truncation."),
+  };
+}
+
+std::vector<OptionRow> script_table() {
+  std::vector<OptionRow> rows = {
+      {"ids", "list of ids", 0, kScriptVocab - 1, List{}, "What follows a prompt, in order; then <|end|>.",
+       set_script_ids},
+      {"text", "text", 0, 0, std::string(), "The same as ids, as a text.", set_script_text},
+      {"logits", "list of rows", 0, 0, List{}, "Instead of ids: rows of 258 logits; null is minus infinity.",
+       set_script_logits},
+      text_row<&ScriptedModel::chat_template>("chat_template", "Jinja. Empty: the model has none."),
+      int_row<&ScriptedModel::n_context>("context", 1, 1 << 24, "Tokens that a session may hold."),
+  };
+  return rows;
+}
+
+std::vector<OptionRow> session_table() {
+  return {
+      int_row<&SessionOptions::context>(
+          "context", 0, 1LL << 31, "Tokens that the session may hold. 0: what the model was trained for."),
+      int_row<&SessionOptions::prefill_chunk>(
+          "prefill_chunk", 1, 8192,
+          "Tokens that a step takes of a long prompt. Changes speed, never results."),
+      int_row<&SessionOptions::state_bytes>(
+          "state_bytes", 0, kMaxInt64, "Bound on the attention state, in bytes. 0: what the context needs."),
+  };
+}
+
+std::vector<OptionRow> sampler_table() {
+  std::vector<OptionRow> rows;
+  for (const OptionInfo& info : Sampler::options()) {
+    const bool whole = info.type == "int", seed = info.key == "seed";
+    rows.push_back({std::string(info.key), std::string(info.type), info.low, seed ? kMaxInt64 : info.high,
+                    whole ? Value(static_cast<int64_t>(info.initial)) : Value(info.initial),
+                    std::string(info.help), set_sampler_number});
+  }
+  rows.push_back({"logit_bias", "object of ids and numbers", 0, 0, Fields{},
+                  "Is added to the logits of these ids; null bans the id.", set_logit_bias});
+  return rows;
+}
+
+std::vector<OptionRow> generate_table() {
+  return {
+      int_row<&GenerateOptions::max_tokens>("max_tokens", -1, kMaxInt64,
+                                            "-1: until the model ends its answer or the context is full."),
+      {"stop", "list of text", 0, 0, List{},
+       "Texts that end the answer, at most 16 of 1 to 256 bytes; never part of it.", set_stop},
+      int_row<&GenerateOptions::top_logprobs>("top_logprobs", 0, 64,
+                                              "How many of the likeliest tokens each event tells."),
+      flag_row<&GenerateOptions::ignore_end>("ignore_end", "1 goes on past the ids that end an answer."),
+  };
+}
+
+}  // namespace
+
+const std::vector<OptionRow>& option_table(size_t kind) {
+  static const std::vector<OptionRow> kTables[] = {runtime_table(), model_table(),   script_table(),
+                                                   session_table(), sampler_table(), generate_table()};
+  static_assert(std::size(kTables) == std::variant_size_v<Target>);
+  return kTables[kind];
+}
+
+}  // namespace ingle::capi

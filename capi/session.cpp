@@ -1,0 +1,194 @@
+#include "arguments.h"
+#include "guard.h"
+#include "handles.h"
+#include "messages.h"
+
+namespace ingle::capi {
+namespace {
+
+using SessionUse = Exclusive<ingle_session>;
+using SamplerUse = Exclusive<ingle_sampler>;
+
+// The next event, kept in the session for the caller's to point into.
+const TokenEvent& advance(ingle_session& s, Sampler& sampler) {
+  try {
+    s.event = s.session.next(sampler);
+  } catch (const Error& e) {  // a cancel while the token was computed ends the answer like any other
+    if (e.code() != Code::cancelled) throw;
+    s.event = TokenEvent{};
+    s.event.finish = Finish::cancelled;
+  }
+  s.top_ids.clear();
+  s.top_logprobs.clear();
+  for (const TokenLogprob& t : s.event.top) {
+    s.top_ids.push_back(t.id);
+    s.top_logprobs.push_back(t.logprob);
+  }
+  return s.event;
+}
+
+void fill(ingle_event& out, const ingle_session& s) {
+  out.id = s.event.id;
+  out.logprob = s.event.logprob;
+  out.finish = static_cast<int32_t>(s.event.finish);
+  out.time_ms = s.event.time_ms;
+  out.text = s.event.text.c_str();
+  out.text_length = s.event.text.size();
+  out.top_ids = s.top_ids.data();
+  out.top_logprobs = s.top_logprobs.data();
+  out.n_top = s.top_ids.size();
+}
+
+}  // namespace
+}  // namespace ingle::capi
+
+using namespace ingle::capi;
+
+ingle_code ingle_session_create(const ingle_model* model, const ingle_options* options, ingle_session** out,
+                                ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    const auto& m = need(model, "model");
+    result =
+        new ingle_session(m.host, ingle::Session(m.model, options_argument<ingle::SessionOptions>(options)));
+  });
+}
+ingle_session* ingle_session_retain(ingle_session* session) { return retain(session); }
+void ingle_session_release(ingle_session* session) { release(session); }
+
+ingle_code ingle_session_feed_tokens(ingle_session* session, const int32_t* ids, int64_t n_ids,
+                                     const ingle_progress* progress, ingle_error** err) {
+  return guard(err, [&] {
+    const SessionUse s(session, "session");
+    s->session.feed(span_argument(ids, n_ids, "ids"), feed_progress(progress));
+  });
+}
+
+ingle_code ingle_session_feed_text(ingle_session* session, const char* text, int64_t length, int32_t flags,
+                                   const ingle_progress* progress, ingle_error** err) {
+  return guard(err, [&] {
+    const SessionUse s(session, "session");
+    s->session.feed_text(text_argument(text, length, "text"), encode_flags(flags), feed_progress(progress));
+  });
+}
+
+ingle_code ingle_session_feed_chat(ingle_session* session, const ingle_message* messages, int64_t n_messages,
+                                   const ingle_progress* progress, ingle_error** err) {
+  return guard(err, [&] {
+    const SessionUse s(session, "session");
+    s->session.feed_chat(messages_argument(messages, n_messages), feed_progress(progress));
+  });
+}
+
+ingle_code ingle_session_feed_chat_json(ingle_session* session, const char* json, int64_t length,
+                                        const ingle_progress* progress, ingle_error** err) {
+  return guard(err, [&] {
+    const SessionUse s(session, "session");
+    s->session.feed_chat(read_messages(text_argument(json, length, "json")), feed_progress(progress));
+  });
+}
+
+ingle_code ingle_session_begin(ingle_session* session, const ingle_options* options, ingle_error** err) {
+  return guard(err, [&] {
+    const SessionUse s(session, "session");
+    s->session.begin(options_argument<ingle::GenerateOptions>(options));
+  });
+}
+
+ingle_code ingle_session_next(ingle_session* session, ingle_sampler* sampler, ingle_event* event,
+                              ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_struct_argument(event, "event");
+    result.id = -1;
+    const SessionUse s(session, "session");
+    const SamplerUse chooser(sampler, "sampler");
+    advance(*s, chooser->sampler);
+    fill(result, *s);
+  });
+}
+
+ingle_code ingle_session_generate(ingle_session* session, ingle_sampler* sampler,
+                                  const ingle_options* options, ingle_event_callback callback, void* user,
+                                  int32_t* finish, ingle_text** out, ingle_error** err) {
+  return guard(err, [&] {
+    if (finish) *finish = INGLE_FINISH_NONE;
+    if (out) *out = nullptr;
+    const SessionUse s(session, "session");
+    const SamplerUse chooser(sampler, "sampler");
+    s->session.begin(options_argument<ingle::GenerateOptions>(options));
+    std::string text;
+    int32_t how = INGLE_FINISH_NONE;
+    while (how == INGLE_FINISH_NONE) {
+      const ingle::TokenEvent& event = advance(*s, chooser->sampler);
+      how = static_cast<int32_t>(event.finish);
+      if (out) text += event.text;
+      if (!callback) continue;
+      ingle_event told = INGLE_EVENT_INIT;
+      fill(told, *s);
+      if (callback(&told, user) != 0 && how == INGLE_FINISH_NONE) how = INGLE_FINISH_CANCELLED;
+    }
+    if (out) *out = new ingle_text(std::move(text));
+    if (finish) *finish = how;
+  });
+}
+
+ingle_code ingle_session_cancel(ingle_session* session, ingle_error** err) {
+  return guard(err, [&] { need(session, "session").session.cancel(); });
+}
+
+ingle_code ingle_session_logits(ingle_session* session, const float** out, int64_t* n, ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    auto& count = out_argument(n, "n");
+    const SessionUse s(session, "session");
+    const std::span<const float> row = s->session.logits();
+    result = row.data();
+    count = static_cast<int64_t>(row.size());
+  });
+}
+
+ingle_code ingle_session_score(ingle_session* session, const int32_t* ids, int64_t n_ids,
+                               ingle_score_callback callback, void* user, ingle_error** err) {
+  return guard(err, [&] {
+    const SessionUse s(session, "session");
+    const auto list = span_argument(ids, n_ids, "ids");
+    if (!callback) ingle::fail(ingle::Code::invalid_argument, "callback", "is NULL");
+    s->session.score(list, [&](int64_t position, std::span<const float> row) {
+      if (callback(position, row.data(), static_cast<int64_t>(row.size()), user) != 0)
+        ingle::fail(ingle::Code::cancelled, "score", "cancelled by the callback");
+    });
+  });
+}
+
+ingle_code ingle_session_tokens(ingle_session* session, ingle_tokens** out, ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    const SessionUse s(session, "session");
+    const auto ids = s->session.tokens();
+    result = new ingle_tokens({ids.begin(), ids.end()});
+  });
+}
+
+ingle_code ingle_session_truncate(ingle_session* session, int64_t n_tokens, ingle_error** err) {
+  return guard(err, [&] { SessionUse(session, "session")->session.truncate(n_tokens); });
+}
+
+ingle_code ingle_session_fork(ingle_session* session, ingle_session** out, ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    const SessionUse s(session, "session");
+    result = new ingle_session(s->host, s->session.fork());
+  });
+}
+
+ingle_code ingle_session_stats(ingle_session* session, ingle_stats* stats, ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_struct_argument(stats, "stats");
+    const SessionUse s(session, "session");
+    const ingle::SessionStats& found = s->session.stats();
+    result.prompt_tokens = found.prompt_tokens;
+    result.generated_tokens = found.generated_tokens;
+    result.prefill_ms = found.prefill_ms;
+    result.decode_ms = found.decode_ms;
+  });
+}

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "capi.h"
+
+using namespace ingle::tests;
+
+TEST_CASE("handles outlive those they were made from, in any order of release", "[capi]") {
+  Err err;
+  int order[] = {0, 1, 2};
+  do {
+    Runtime runtime = make_runtime();
+    Model model = make_scripted(runtime, R"({"text": "abc"})");
+    Tokenizer tokenizer;
+    REQUIRE_OK(ingle_model_tokenizer(model, tokenizer.out(), err));
+    Session session = make_session(model, "q"), fork;
+    REQUIRE_OK(ingle_session_fork(session, fork.out(), err));
+    for (const int which : order) {
+      if (which == 0) runtime.reset();
+      if (which == 1) model.reset();
+      if (which == 2) session.reset();
+    }
+    const Sampler greedy = make_greedy();
+    Text text;
+    REQUIRE_OK(ingle_session_generate(fork, greedy, nullptr, nullptr, nullptr, nullptr, text.out(), err));
+    CHECK(str(text) == "abc");
+    int64_t size = 0;
+    REQUIRE_OK(ingle_tokenizer_size(tokenizer, &size, err));
+    CHECK(size == 258);
+  } while (std::next_permutation(std::begin(order), std::end(order)));
+}
+
+TEST_CASE("a retained handle lives until the last release", "[capi]") {
+  Err err;
+  Text text;
+  {
+    const Runtime runtime = make_runtime();
+    REQUIRE_OK(ingle_runtime_doctor(runtime, 0, text.out(), err));
+  }
+  ingle_text* second = ingle_text_retain(text);
+  CHECK(second == text);
+  const std::string before = str(text);
+  text.reset();
+  CHECK(str(second) == before);
+  ingle_text_release(second);
+}
+
+TEST_CASE("references are counted from any thread", "[capi][concurrent]") {
+  const Runtime runtime = make_runtime();
+  const Model model = make_scripted(runtime, R"({"text": "abc"})");
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      ingle_model* mine = ingle_model_retain(model);
+      ingle_session* session = nullptr;
+      ingle_sampler* greedy = nullptr;
+      ingle_text* text = nullptr;
+      if (ingle_session_create(mine, nullptr, &session, nullptr) == INGLE_OK &&
+          ingle_sampler_greedy(&greedy, nullptr) == INGLE_OK &&
+          ingle_session_feed_text(session, "q", 1, 0, nullptr, nullptr) == INGLE_OK &&
+          ingle_session_generate(session, greedy, nullptr, nullptr, nullptr, nullptr, &text, nullptr) ==
+              INGLE_OK &&
+          str(text) == "abc")
+        ++good;
+      ingle_model_release(mine);
+      ingle_text_release(text);
+      ingle_session_release(session);
+      ingle_sampler_release(greedy);
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(good == 4);
+}
+
+TEST_CASE("errors are objects of the caller's", "[capi]") {
+  ingle_error* first = nullptr;
+  ingle_model* model = nullptr;
+  const Runtime runtime = make_runtime();
+  CHECK(ingle_model_load(runtime, "/no/such/file.gguf", nullptr, nullptr, &model, &first) ==
+        INGLE_E_NOT_FOUND);
+  REQUIRE(first);
+  CHECK(model == nullptr);
+  CHECK(ingle_error_code(first) == INGLE_E_NOT_FOUND);
+  CHECK(contains(std::string(ingle_error_where(first)) + ingle_error_message(first), "/no/such/file.gguf"));
+  ingle_error* second = first;  // a success sets NULL, and does not release what was there
+  Text text;
+  CHECK(ingle_runtime_doctor(runtime, 0, text.out(), &second) == INGLE_OK);
+  CHECK(second == nullptr);
+  ingle_error* kept = ingle_error_retain(first);
+  ingle_error_release(first);
+  CHECK(ingle_error_code(kept) == INGLE_E_NOT_FOUND);
+  ingle_error_release(kept);
+}
+
+TEST_CASE("codes have names", "[capi]") {
+  CHECK(std::string(ingle_code_name(INGLE_OK)) == "ok");
+  CHECK(std::string(ingle_code_name(INGLE_E_CONTEXT_FULL)) == "context full");
+  CHECK(ingle_code_name(12345) != nullptr);
+  CHECK(ingle_code_name(-1) != nullptr);
+}
