@@ -11,8 +11,15 @@
 static_assert(sizeof(ingle_code) == 4, "ingle_code");
 static_assert(INGLE_E_INTERNAL == 11 && INGLE_FINISH_CONTEXT == 5, "pinned numbers");
 
+// The same on each target: the fields of fixed width, then the pointers.
+INGLE_SIZE(ingle_allocator, 8 + 4 * sizeof(void*));
+INGLE_SIZE(ingle_logger, 8 + 4 * sizeof(void*));
+INGLE_SIZE(ingle_reader, 16 + 4 * sizeof(void*));
+INGLE_SIZE(ingle_progress, 8 + 2 * sizeof(void*));
+INGLE_SIZE(ingle_message, 16 + 2 * sizeof(void*));
+INGLE_SIZE(ingle_event, 40 + 4 * sizeof(void*));
+
 #if UINTPTR_MAX == UINT64_MAX
-INGLE_SIZE(ingle_allocator, 40);
 INGLE_AT(ingle_allocator, struct_size, 0);
 INGLE_AT(ingle_allocator, reserved, 4);
 INGLE_AT(ingle_allocator, allocate, 8);
@@ -20,7 +27,6 @@ INGLE_AT(ingle_allocator, release, 16);
 INGLE_AT(ingle_allocator, close, 24);
 INGLE_AT(ingle_allocator, user, 32);
 
-INGLE_SIZE(ingle_logger, 40);
 INGLE_AT(ingle_logger, struct_size, 0);
 INGLE_AT(ingle_logger, level, 4);
 INGLE_AT(ingle_logger, log, 8);
@@ -28,7 +34,6 @@ INGLE_AT(ingle_logger, close, 16);
 INGLE_AT(ingle_logger, user, 24);
 INGLE_AT(ingle_logger, reserved, 32);
 
-INGLE_SIZE(ingle_reader, 48);
 INGLE_AT(ingle_reader, struct_size, 0);
 INGLE_AT(ingle_reader, reserved, 4);
 INGLE_AT(ingle_reader, size, 8);
@@ -37,20 +42,17 @@ INGLE_AT(ingle_reader, read_at, 24);
 INGLE_AT(ingle_reader, close, 32);
 INGLE_AT(ingle_reader, user, 40);
 
-INGLE_SIZE(ingle_progress, 24);
 INGLE_AT(ingle_progress, struct_size, 0);
 INGLE_AT(ingle_progress, reserved, 4);
 INGLE_AT(ingle_progress, report, 8);
 INGLE_AT(ingle_progress, user, 16);
 
-INGLE_SIZE(ingle_message, 32);
 INGLE_AT(ingle_message, struct_size, 0);
 INGLE_AT(ingle_message, reserved, 4);
 INGLE_AT(ingle_message, length, 8);
 INGLE_AT(ingle_message, role, 16);
 INGLE_AT(ingle_message, content, 24);
 
-INGLE_SIZE(ingle_event, 72);
 INGLE_AT(ingle_event, struct_size, 0);
 INGLE_AT(ingle_event, id, 4);
 INGLE_AT(ingle_event, logprob, 8);

@@ -1,8 +1,13 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "capi.h"
 
@@ -101,3 +106,38 @@ TEST_CASE("codes have names", "[capi]") {
   CHECK(ingle_code_name(12345) != nullptr);
   CHECK(ingle_code_name(-1) != nullptr);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+namespace {
+
+// In a process of its own with little memory: 0, or the number of what went wrong.
+int run_out_of_memory(const std::string& json) {
+  ingle_options* options = nullptr;
+  if (ingle_options_create("script", &options, nullptr) != INGLE_OK) return 1;
+  const rlimit limit{64 << 20, 64 << 20};  // less than what is in use: no more is given
+  if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
+  ingle_error* err = nullptr;
+  if (ingle_options_set_json(options, json.c_str(), -1, &err) != INGLE_E_OUT_OF_MEMORY) return 3;
+  if (ingle_error_code(err) != INGLE_E_OUT_OF_MEMORY || !*ingle_error_message(err)) return 4;
+  ingle_error* again = ingle_error_retain(err);
+  ingle_error_release(err);
+  ingle_error_release(err);  // a static object: one release too many is nothing
+  if (ingle_error_code(again) != INGLE_E_OUT_OF_MEMORY) return 5;
+  if (ingle_options_set_json(options, "{\"context\": 9}", -1, nullptr) != INGLE_OK) return 6;  // it goes on
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("memory that runs out is an error like any other", "[capi]") {
+  std::string json = "{\"ids\": [1";
+  for (int i = 0; i < 4000000; ++i) json += ",1";
+  json += "]}";
+  const pid_t child = fork();
+  if (child == 0) _exit(run_out_of_memory(json));
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+#endif
