@@ -57,14 +57,8 @@ StatePool::Impl::~Impl() {
 void StatePool::Impl::lend(std::span<const uint64_t> need, std::span<PageList> out) {
   const std::lock_guard lock(mutex);
   check_budget(need);
-  try {
-    for (size_t i = 0; i < need.size(); ++i)
-      for (uint64_t n = 0; n < need[i]; ++n) out[i].push(take_page(i));
-  } catch (...) {
-    for (PageList& list : out)
-      while (!list.empty()) return_page(list.pop());
-    throw;
-  }
+  for (size_t i = 0; i < need.size(); ++i)
+    for (uint64_t n = 0; n < need[i]; ++n) out[i].push(take_page(i));
 }
 
 void StatePool::Impl::take_back(PageList& list) noexcept {

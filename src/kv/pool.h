@@ -43,8 +43,9 @@ struct StatePool::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Lends need[i] pages of each part i, appended to out[i] with one reference each and unknown content. All
-  // or nothing; throws Code::out_of_memory.
+  // Lends need[i] pages of each part i, added to out[i] with one reference each and unknown content. Throws
+  // Code::out_of_memory before the first when the budget is short; when the allocator is, `out` has a part of
+  // them.
   void lend(std::span<const uint64_t> need, std::span<PageList> out);
   // Takes back pages that nobody refers to.
   void take_back(PageList& list) noexcept;

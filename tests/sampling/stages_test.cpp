@@ -83,6 +83,21 @@ TEST_CASE("min-p keeps what has the share of the highest probability", "[samplin
   }
 }
 
+TEST_CASE("min-p compares exactly at its bound", "[sampling]") {
+  for (uint32_t i = 0; i < 200; ++i) {
+    const float p = 0.001f + 0.004f * static_cast<float>(i),
+                max = random_row(i, 1, 0)[0] + 0.1f * static_cast<float>(i);
+    const double bound = max + log_positive(p);
+    Row row = {max, static_cast<float>(bound)};
+    row.push_back(std::nextafter(row[1], 1e9f));
+    row.push_back(std::nextafter(row[1], -1e9f));
+    std::vector<int32_t> want;
+    for (const Candidate& c : sorted_list(row))
+      if (c.logit >= bound) want.push_back(c.id);
+    REQUIRE(ids_of(left_by(make_min_p(p), row)) == want);
+  }
+}
+
 TEST_CASE("locally typical sampling equals its formula", "[sampling]") {
   for (const Row& row : rows()) {
     const auto all = sorted_list(row);
@@ -195,4 +210,52 @@ TEST_CASE("penalties of extreme logits stay finite", "[sampling]") {
   stage->accept(0);
   stage->accept(1);
   for (const Candidate& c : left_by(stage, {3e38f, -3e38f, 1.0f})) CHECK(std::isfinite(c.logit));
+}
+
+TEST_CASE("a stage that changes logits gives up the order", "[sampling]") {
+  Row row(2000);  // neighbouring floats, the higher the later: dividing makes some of them equal
+  row[0] = 0.0f;
+  for (size_t i = 1; i < row.size(); ++i) row[i] = i == 1 ? -1000.0f : std::nextafter(row[i - 1], 0.0f);
+  StagePtr stages[] = {make_temperature(3.0f), make_penalties({2.0f, 0, 0, 4}),
+                       make_logit_bias(std::vector<Candidate>{{7, -9}})};
+  for (const StagePtr& stage : stages) {
+    stage->accept(1999);
+    Candidates c;
+    c.build(row);
+    c.sort();
+    stage->apply(c);
+    c.sort();
+    CAPTURE(stage->name());
+    CHECK(std::is_sorted(c.list.begin(), c.list.end(),
+                         [](const Candidate& a, const Candidate& b) { return ranks_before(a, b); }));
+  }
+}
+
+TEST_CASE("candidates are found by id before and after a reordering", "[sampling]") {
+  const Row row = random_row(8, 3000, 4);
+  const auto check = [&](Candidates& c) {
+    std::vector<bool> standing(row.size());
+    for (const Candidate& x : c.list) standing[static_cast<size_t>(x.id)] = true;
+    for (int32_t id = 0; id < 3000; ++id) {
+      const Candidate* found = c.find(id);
+      REQUIRE((found != nullptr) == standing[static_cast<size_t>(id)]);
+      if (found) REQUIRE(found->id == id);
+    }
+  };
+  Candidates c;
+  c.build(row);
+  CHECK(c.by_id);
+  check(c);
+  make_min_p(0.001f)->apply(c);
+  check(c);
+  make_top_k(200)->apply(c);
+  check(c);
+  c.sort();
+  check(c);
+  make_top_k(100)->apply(c);
+  CHECK(c.list.size() == 100);
+  c.build(row);
+  check(c);
+  c.sort();
+  CHECK(ids_of(c.list) == ids_of(sorted_list(row)));
 }
