@@ -7,14 +7,15 @@
 #include "kernels/strips.h"
 
 #define INGLE_UNROLL _Pragma("GCC unroll 16")
+#define INGLE_INLINE inline __attribute__((always_inline))
 
 namespace ingle::kernels {
 namespace {
 
-inline __m256 start_half(const TileOut& out, int64_t t, int64_t row) {
+INGLE_INLINE __m256 start_half(const TileOut& out, int64_t t, int64_t row) {
   return out.first ? _mm256_setzero_ps() : _mm256_load_ps(out.acc + t * kRows + row);
 }
-inline void store_half(const TileOut& out, int64_t t, int64_t row, __m256 acc) {
+INGLE_INLINE void store_half(const TileOut& out, int64_t t, int64_t row, __m256 acc) {
   if (!out.last) return _mm256_store_ps(out.acc + t * kRows + row, acc);
   float* y = out.y + t * out.ldy + row;
   const int64_t rows = out.rows - row;

@@ -16,25 +16,29 @@ namespace {
 // Keeps GCC from hoisting products out of the loop and spilling them.
 #define INGLE_PIN(x) asm("" : "+x"(x))
 
-inline __m256i load32(const uint8_t* p) { return _mm256_load_si256(reinterpret_cast<const __m256i*>(p)); }
-inline __m256i load_epi32x8(const uint8_t* p) {
+INGLE_INLINE __m256i load32(const uint8_t* p) {
+  return _mm256_load_si256(reinterpret_cast<const __m256i*>(p));
+}
+INGLE_INLINE __m256i load_epi32x8(const uint8_t* p) {
   int32_t v;
   __builtin_memcpy(&v, p, 4);
   return _mm256_set1_epi32(v);
 }
-inline __m256 load_psx8(const uint8_t* p) { return _mm256_broadcast_ss(reinterpret_cast<const float*>(p)); }
-inline __m256 halves(const uint8_t* p) {
+INGLE_INLINE __m256 load_psx8(const uint8_t* p) {
+  return _mm256_broadcast_ss(reinterpret_cast<const float*>(p));
+}
+INGLE_INLINE __m256 halves(const uint8_t* p) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
-inline __m256 bytes_u(const uint8_t* p) {
+INGLE_INLINE __m256 bytes_u(const uint8_t* p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
-inline __m256 bytes_s(const uint8_t* p) {
+INGLE_INLINE __m256 bytes_s(const uint8_t* p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
 
 template <int kShift>
-inline __m256i shifted(__m256i v) {
+INGLE_INLINE __m256i shifted(__m256i v) {
   if constexpr (kShift > 0) return _mm256_slli_epi16(v, kShift);
   if constexpr (kShift < 0) return _mm256_srli_epi16(v, -kShift);
   return v;
@@ -43,7 +47,7 @@ inline __m256i shifted(__m256i v) {
 // Codes of k-group j for 8 rows (`codes` is at their half of each 64 bytes). For 8 bits the k-groups 0..7 are
 // the low nibbles and 8..15 the high ones: two 4-bit dots, so that sums still fit.
 template <int kBits, int j>
-inline __m256i unpack(const uint8_t* codes) {
+INGLE_INLINE __m256i unpack(const uint8_t* codes) {
   const __m256i nibble = _mm256_set1_epi8(15);
   constexpr int at = kBits == 8 ? j % 8 : j % 4;
   __m256i w = load32(codes + 64 * at);
@@ -92,12 +96,12 @@ struct Avx2 {
 
   // Products of k-groups [j, j_end) of 16 rows with each token, summed in int16.
   template <int j>
-  static inline __m256i code(const uint8_t* codes) {
+  static INGLE_INLINE __m256i code(const uint8_t* codes) {
     if constexpr (kFromPanel) return load32(codes + 64 * j);
     return unpack<kSpec.bits, j>(codes);
   }
   template <int kTokens, int j, int j_end>
-  static inline void products(const uint8_t* codes, const uint8_t* a, __m256i (&sum)[2][kTokens]) {
+  static INGLE_INLINE void products(const uint8_t* codes, const uint8_t* a, __m256i (&sum)[2][kTokens]) {
     const __m256i w0 = code<j>(codes), w1 = code<j>(codes + 32);
     INGLE_UNROLL for (int t = 0; t < kTokens; ++t) {
       const __m256i x = load_epi32x8(a + t * kRecord + 4 * (j % 8));
@@ -111,7 +115,8 @@ struct Avx2 {
 
   // The same as int32, `factor` times, added to `dot` (or starting it).
   template <int kTokens, int j, int j_end, int factor, bool starts>
-  static inline void add_dots(const uint8_t* codes, const uint8_t* a, __m256i (&dot)[2][kTokens]) {
+  static INGLE_INLINE void add_dots(const uint8_t* codes, const uint8_t* a, __m256i (&dot)[2][kTokens]) {
+    asm volatile("" : "+r"(a));  // or GCC keeps broadcasts of an earlier phase for this one, on the stack
     __m256i sum[2][kTokens];
     INGLE_UNROLL for (int t = 0; t < kTokens; ++t) sum[0][t] = sum[1][t] = _mm256_setzero_si256();
     products<kTokens, j, j_end>(codes, a, sum);
@@ -125,8 +130,8 @@ struct Avx2 {
 
   // One sub-block's dots into the f32 chains. `start` is where a zero point's share stands in a record.
   template <int kTokens, int start>
-  static inline void finish(const uint8_t* a, const __m256 (&scale)[2], const __m256 (&min)[2],
-                            const __m256i (&dot)[2][kTokens], __m256 (&acc)[2][kTokens]) {
+  static INGLE_INLINE void finish(const uint8_t* a, const __m256 (&scale)[2], const __m256 (&min)[2],
+                                  const __m256i (&dot)[2][kTokens], __m256 (&acc)[2][kTokens]) {
     INGLE_UNROLL for (int t = 0; t < kTokens; ++t) {
       const __m256 d = load_psx8(a + t * kRecord + 32);
       INGLE_UNROLL for (int h = 0; h < 2; ++h) {
@@ -142,7 +147,7 @@ struct Avx2 {
   struct Scales {
     __m256 first[2], second[2], min[2];  // [half]; `second` only for sub-blocks of 16
   };
-  static inline void read_scales(const uint8_t* scales, const uint8_t* super, Scales& s) {
+  static INGLE_INLINE void read_scales(const uint8_t* scales, const uint8_t* super, Scales& s) {
     INGLE_UNROLL for (int h = 0; h < 2; ++h) {
       if constexpr (kSpec.super == 0) {
         s.first[h] = halves(scales + 16 * h);
@@ -159,8 +164,8 @@ struct Avx2 {
   }
 
   template <int kTokens>
-  static inline void block(const uint8_t* codes, const uint8_t* a, const Scales& s,
-                           __m256 (&acc)[2][kTokens]) {
+  static INGLE_INLINE void block(const uint8_t* codes, const uint8_t* a, const Scales& s,
+                                 __m256 (&acc)[2][kTokens]) {
     __m256i dot[2][kTokens];
     if constexpr (kSpec.bits == 4) {
       add_dots<kTokens, 0, 8, 1, true>(codes, a, dot);
@@ -188,7 +193,7 @@ struct Avx2 {
     const uint8_t* super;
     const uint8_t* scales;
     explicit Walk(const uint8_t* w) : codes(w), super(w), scales(w) {}
-    inline void enter(int64_t b) {
+    INGLE_INLINE void enter(int64_t b) {
       if constexpr (kSpec.super != 0) {
         if (b % kSuperBlocks == 0) {
           super = codes;
@@ -199,11 +204,13 @@ struct Avx2 {
       for (int line = 0; line < kSpec.code_bytes + kSpec.scale_bytes; line += 64)
         _mm_prefetch(reinterpret_cast<const char*>(codes + line + 2048), _MM_HINT_T0);
     }
-    inline void leave(int64_t b) { codes += kSpec.code_bytes + (b % 2 != 0 ? 0 : 2 * kSpec.scale_bytes); }
+    INGLE_INLINE void leave(int64_t b) {
+      codes += kSpec.code_bytes + (b % 2 != 0 ? 0 : 2 * kSpec.scale_bytes);
+    }
   };
 
   template <int j>
-  static inline void unpack_from(const uint8_t* codes, uint8_t* to) {
+  static INGLE_INLINE void unpack_from(const uint8_t* codes, uint8_t* to) {
     _mm256_store_si256(reinterpret_cast<__m256i*>(to + 64 * j), unpack<kSpec.bits, j>(codes));
     _mm256_store_si256(reinterpret_cast<__m256i*>(to + 64 * j + 32), unpack<kSpec.bits, j>(codes + 32));
     if constexpr (j + 1 < Shape::kGroups) unpack_from<j + 1>(codes, to);
@@ -224,7 +231,7 @@ struct Avx2 {
       walk.leave(b);
     }
   }
-  static inline void panel_scales(const uint8_t* panel, Scales& s) {
+  static INGLE_INLINE void panel_scales(const uint8_t* panel, Scales& s) {
     const auto* from = reinterpret_cast<const float*>(panel + Shape::kCodeBytes);
     INGLE_UNROLL for (int h = 0; h < 2; ++h) {
       s.first[h] = _mm256_load_ps(from + 8 * h);

@@ -12,7 +12,7 @@ namespace ingle::kernels {
 namespace {
 
 template <int kLayout>
-inline __m256 weights(const uint8_t* w, int64_t at) {
+INGLE_INLINE __m256 weights(const uint8_t* w, int64_t at) {
   if constexpr (kLayout == kLayoutF32) return _mm256_load_ps(reinterpret_cast<const float*>(w) + at);
   const __m128i bits = _mm_load_si128(reinterpret_cast<const __m128i*>(w + 2 * at));
   if constexpr (kLayout == kLayoutF16) return _mm256_cvtph_ps(bits);

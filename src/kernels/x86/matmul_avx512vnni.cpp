@@ -46,33 +46,37 @@ inline __m512 bytes_s(const uint8_t* p) {
 #define INGLE_PIN(x) asm("" : "+v"(x))
 #endif
 
+#define INGLE_UNROLL _Pragma("GCC unroll 16")
+#define INGLE_INLINE inline __attribute__((always_inline))
+
 template <int kShift>
-inline __m512i shifted(__m512i v) {  // bits move left by kShift, right when it is negative; across bytes
+INGLE_INLINE __m512i
+shifted(__m512i v) {  // bits move left by kShift, right when it is negative; across bytes
   if constexpr (kShift > 0) return _mm512_slli_epi16(v, kShift);
   if constexpr (kShift < 0) return _mm512_srli_epi16(v, -kShift);
   return v;
 }
 
 template <int j>
-inline void add_fifth(__m512i (&w)[8], __m512i plane) {
+INGLE_INLINE void add_fifth(__m512i (&w)[8], __m512i plane) {
   const __m512i bit = _mm512_set1_epi8(16);
   w[j] = _mm512_or_si512(w[j], _mm512_and_si512(shifted<4 - j>(plane), bit));
 }
 template <int i>
-inline void add_two_bits(__m512i (&w)[8], __m512i low, __m512i high) {
+INGLE_INLINE void add_two_bits(__m512i (&w)[8], __m512i low, __m512i high) {
   const __m512i bits = _mm512_set1_epi8(48);
   w[i] = _mm512_or_si512(w[i], _mm512_and_si512(shifted<4 - 2 * i>(low), bits));
   w[i + 4] = _mm512_or_si512(w[i + 4], _mm512_and_si512(shifted<4 - 2 * i>(high), bits));
 }
 
 template <int kBits>
-inline void unpack(const uint8_t* codes, __m512i (&w)[8]) {
+INGLE_INLINE void unpack(const uint8_t* codes, __m512i (&w)[8]) {
   if constexpr (kBits == 8) {
-    for (int j = 0; j < 8; ++j) w[j] = load64(codes + 64 * j);
+    INGLE_UNROLL for (int j = 0; j < 8; ++j) w[j] = load64(codes + 64 * j);
     return;
   }
   const __m512i nibble = _mm512_set1_epi8(15);
-  for (int i = 0; i < 4; ++i) {
+  INGLE_UNROLL for (int i = 0; i < 4; ++i) {
     const __m512i both = load64(codes + 64 * i);
     w[i] = _mm512_and_si512(both, nibble);
     w[i + 4] = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
@@ -97,10 +101,10 @@ inline void unpack(const uint8_t* codes, __m512i (&w)[8]) {
   }
 }
 
-inline __m512 start(const TileOut& out, int64_t t) {
+INGLE_INLINE __m512 start(const TileOut& out, int64_t t) {
   return out.first ? _mm512_setzero_ps() : _mm512_load_ps(out.acc + t * kRows);
 }
-inline void store(const TileOut& out, int64_t t, __m512 acc) {
+INGLE_INLINE void store(const TileOut& out, int64_t t, __m512 acc) {
   if (!out.last) return _mm512_store_ps(out.acc + t * kRows, acc);
   const __mmask16 rows = static_cast<__mmask16>((1u << out.rows) - 1u);
   float* y = out.y + t * out.ldy;
@@ -126,16 +130,16 @@ struct Vnni {
 
   // kFew tokens from record `a` on: the k-groups [j0, j1) against one sub-block's scale (and min).
   template <int kFew, int j0, int j1>
-  static inline void apply(const __m512i (&w)[8], const uint8_t* a, __m512 scale, __m512 min, __m512* acc) {
+  static INGLE_INLINE void apply(const __m512i (&w)[8], const uint8_t* a, __m512 scale, __m512 min,
+                                 __m512* acc) {
     __m512i dot[kFew];
-    for (int t = 0; t < kFew; ++t)
-      dot[t] = kHasMin ? _mm512_setzero_si512() : load_epi32x16(a + t * kRecord + 36 + (j0 ? 4 : 0));
-    for (int j = j0; j < j1; ++j)
-      for (int t = 0; t < kFew; ++t) {
-        dot[t] = _mm512_dpbusd_epi32(dot[t], w[j], load_epi32x16(a + t * kRecord + 4 * j));
-        INGLE_PIN(dot[t]);
-      }
-    for (int t = 0; t < kFew; ++t) {
+    INGLE_UNROLL for (int t = 0; t < kFew; ++t) dot[t] =
+        kHasMin ? _mm512_setzero_si512() : load_epi32x16(a + t * kRecord + 36 + (j0 ? 4 : 0));
+    INGLE_UNROLL for (int j = j0; j < j1; ++j) INGLE_UNROLL for (int t = 0; t < kFew; ++t) {
+      dot[t] = _mm512_dpbusd_epi32(dot[t], w[j], load_epi32x16(a + t * kRecord + 4 * j));
+      INGLE_PIN(dot[t]);
+    }
+    INGLE_UNROLL for (int t = 0; t < kFew; ++t) {
       const __m512 product = _mm512_mul_ps(scale, load_psx16(a + t * kRecord + 32));
       acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[t]), product, acc[t]);
       if constexpr (kHasMin) acc[t] = _mm512_fmadd_ps(min, load_psx16(a + t * kRecord + 36), acc[t]);
@@ -144,9 +148,9 @@ struct Vnni {
   }
 
   template <int kTokens, int kFew>
-  static inline void apply_all(const __m512i (&w)[8], const uint8_t* a, __m512 scale0, __m512 scale1,
-                               __m512 min, __m512 (&acc)[kTokens]) {
-    for (int t = 0; t < kTokens; t += kFew) {
+  static INGLE_INLINE void apply_all(const __m512i (&w)[8], const uint8_t* a, __m512 scale0, __m512 scale1,
+                                     __m512 min, __m512 (&acc)[kTokens]) {
+    INGLE_UNROLL for (int t = 0; t < kTokens; t += kFew) {
       if constexpr (kSpec.sub == 32) {
         apply<kFew, 0, 8>(w, a + t * kRecord, scale0, min, acc + t);
       } else {
@@ -161,7 +165,7 @@ struct Vnni {
                                              const TileOut& out) {
     constexpr int kFew = kTokens % 4 == 0 ? 4 : kTokens % 3 == 0 ? 3 : kTokens;
     __m512 acc[kTokens];
-    for (int t = 0; t < kTokens; ++t) acc[t] = start(out, t);
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) acc[t] = start(out, t);
     const int64_t blocks = k / kBlock;
     const uint8_t* codes = w;
     const uint8_t* super = w;
@@ -194,7 +198,7 @@ struct Vnni {
       strip += kTokens * kRecord;
       codes += odd ? kSpec.code_bytes : kSpec.code_bytes + 2 * kSpec.scale_bytes;
     }
-    for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
   }
 };
 
