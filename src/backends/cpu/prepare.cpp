@@ -167,7 +167,15 @@ void ActivationBuffer::quantise(const kernels::VecRow& vec, int64_t r, int64_t c
                   const_cast<float*>(view.d) + block, const_cast<int32_t*>(view.sum) + 2 * block);
 }
 
-std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_t /*max_wanted*/) const {
+void ActivationBuffer::quantise_rest(const kernels::VecRow& vec, int64_t r, int64_t rest, int64_t n) const {
+  const int8_t* q = view.q + r * view.ldq;
+  const float *d = view.d + r * view.ldb, *x = row(r);
+  float* y = row(rest);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - d[i / 32] * static_cast<float>(q[i]);
+  quantise(vec, rest, 0, n, y);
+}
+
+std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_t max_wanted) const {
   auto ws = std::make_unique<CpuWorkspace>();
   const auto floats = [&](int64_t n) {
     ws->total_bytes += static_cast<uint64_t>(n) * 4;
@@ -199,7 +207,7 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
     }
     if (const auto* h = std::get_if<op::Head>(&op)) hidden = std::max(hidden, packed(h->w.weight).k);
   }
-  ws->hidden.allocate(context_.allocator, max_tokens, hidden, quantised);
+  ws->hidden.allocate(context_.allocator, std::max(max_tokens, 2 * max_wanted), hidden, quantised);
   ws->inner.allocate(context_.allocator, max_tokens, inner, quantised);
   ws->total_bytes += ws->hidden.memory.size() + ws->inner.memory.size();
   ws->k = floats(max_tokens * k_width);
@@ -215,7 +223,7 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
     s.matmul = Buffer(context_.allocator, static_cast<size_t>(scratch));
     s.attend = Buffer(context_.allocator,
                       static_cast<size_t>(kernels::attend_scratch_bytes(static_cast<int64_t>(tile), dk, dv)));
-    s.columns = floats(2 * max_tokens * kFfnColumns);
+    s.columns = floats(2 * std::max(max_tokens * kFfnColumns, max_wanted * kHeadColumns));
     s.q.resize(tile);
     s.out.resize(tile);
     s.first.resize(tile);

@@ -12,8 +12,9 @@
 namespace ingle::backends {
 
 constexpr int64_t kFfnColumns =
-    128;                          // columns of a gated feed-forward that one chunk makes; a multiple of 32
-constexpr size_t kMaxPhases = 8;  // of one op
+    128;  // columns of a gated feed-forward that one chunk makes; a multiple of 32
+constexpr int64_t kHeadColumns = 256;  // logits that one chunk makes
+constexpr size_t kMaxPhases = 8;       // of one op
 
 // Activations that feed matrix products: f32 rows, and their 8-bit form when a kernel wants it.
 struct ActivationBuffer {
@@ -24,6 +25,8 @@ struct ActivationBuffer {
   float* row(int64_t r) const { return memory.as<float>() + r * view.ldf; }
   // Makes the 8-bit form of columns [column, column + n) of row r; column and n are multiples of 32.
   void quantise(const kernels::VecRow& vec, int64_t r, int64_t column, int64_t n, const float* values) const;
+  // Row `rest` becomes what the 8-bit form of row r leaves over of its f32 form, in both forms.
+  void quantise_rest(const kernels::VecRow& vec, int64_t r, int64_t rest, int64_t n) const;
 };
 
 struct WorkerScratch {

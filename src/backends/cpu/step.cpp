@@ -280,19 +280,30 @@ struct CpuStep {
     project(o.down, o.post, o.x);
   }
 
+  // The head's 8-bit activations are made twice: the row, and what its first 8 bits left over. The weights
+  // are read once for both, and an error that no later layer can even out is gone from the logits.
   void operator()(const op::Head& o) {
     const PackedWeight& w = p.packed(o.w.weight);
     const int64_t wanted = ws.rows.n_wanted();
     if (wanted == 0) return;
+    const bool twice = quantised(w) && o.w.bias == kNone;
     each_row(wanted, [&](int64_t r) {
-      normed_input(o.norm, row(o.x, ws.rows.wanted[static_cast<size_t>(r)]), r, width(o.x), quantised(w));
+      normed_input(o.norm, row(o.x, ws.rows.wanted[static_cast<size_t>(r)]), r, width(o.x), twice);
+      if (twice) ws.hidden.quantise_rest(p.vec(), r, wanted + r, width(o.x));
     });
-    products({{&o.w, batch.logits, w.n, false}}, ws.hidden, wanted);
-    if (o.scale == 1.0f && o.softcap <= 0) return;
-    each_row(wanted, [&](int64_t r) {
-      float* logits = batch.logits + r * w.n;
-      if (o.scale != 1.0f) p.vec().scale(logits, o.scale, logits, w.n);
-      if (o.softcap > 0) p.vec().softcap(logits, o.softcap, logits, w.n);
+    const int64_t m = twice ? 2 * wanted : wanted;
+    parallel(ceil_div(w.n, kHeadColumns), [&](int64_t c) {
+      const int64_t first = c * kHeadColumns, count = std::min(kHeadColumns, w.n - first);
+      float* y = scratch().columns.as<float>();
+      product(o.w, ws.hidden.rows(m, w.k), y - first, kHeadColumns, false, first / kernels::kGroupRows,
+              ceil_div(first + count, kernels::kGroupRows));
+      for (int64_t r = 0; r < wanted; ++r) {
+        float *row_y = y + r * kHeadColumns, *logits = batch.logits + r * w.n + first;
+        if (twice) p.vec().add(row_y, row_y + wanted * kHeadColumns, row_y, count);
+        if (o.scale != 1.0f) p.vec().scale(row_y, o.scale, row_y, count);
+        if (o.softcap > 0) p.vec().softcap(row_y, o.softcap, row_y, count);
+        std::memcpy(logits, row_y, static_cast<size_t>(count) * sizeof(float));
+      }
     });
   }
 
