@@ -47,8 +47,9 @@ class Program {
   virtual const Plan& plan() const = 0;
   virtual uint64_t weight_bytes() const = 0;
   virtual std::string kernels() const = 0;  // which kernels the weights got, "q4_k_…: 168 matrices; …"
-  virtual std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted) const = 0;
-  // The batch fits the workspace (max_tokens in all, max_wanted rows in all).
+  virtual std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted,
+                                                    int64_t max_slices) const = 0;
+  // The batch fits the workspace (max_tokens in all, max_wanted logits in all, max_slices sequences).
   virtual void run(Workspace& workspace, const Batch& batch) const noexcept = 0;
 };
 

@@ -20,7 +20,7 @@ class Runner {
   std::shared_ptr<const backends::Program> program_;
   std::mutex mutex_;
   std::unique_ptr<backends::Workspace> workspace_;
-  int64_t max_tokens_ = 0, max_wanted_ = 0;
+  int64_t max_tokens_ = 0, max_wanted_ = 0, max_slices_ = 0;
 };
 
 }  // namespace ingle::engine

@@ -153,10 +153,15 @@ void ActivationBuffer::allocate(const Allocator& allocator, int64_t max_rows, in
   view.sum = reinterpret_cast<int32_t*>(at + f + round_up(q, 64) + d);
 }
 
-kernels::Activations ActivationBuffer::rows(int64_t m, int64_t k) const {
+kernels::Activations ActivationBuffer::rows(int64_t first, int64_t m, int64_t k) const {
   kernels::Activations a = view;
   a.m = m;
   a.k = k;
+  a.f += first * a.ldf;
+  if (!a.q) return a;
+  a.q += first * a.ldq;
+  a.d += first * a.ldb;
+  a.sum += 2 * first * a.ldb;
   return a;
 }
 
@@ -167,15 +172,17 @@ void ActivationBuffer::quantise(const kernels::VecRow& vec, int64_t r, int64_t c
                   const_cast<float*>(view.d) + block, const_cast<int32_t*>(view.sum) + 2 * block);
 }
 
-void ActivationBuffer::quantise_rest(const kernels::VecRow& vec, int64_t r, int64_t rest, int64_t n) const {
-  const int8_t* q = view.q + r * view.ldq;
-  const float *d = view.d + r * view.ldb, *x = row(r);
-  float* y = row(rest);
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - d[i / 32] * static_cast<float>(q[i]);
-  quantise(vec, rest, 0, n, y);
+void ActivationBuffer::quantise_rest(const kernels::VecRow& vec, int64_t r, const ActivationBuffer& from,
+                                     int64_t from_row, int64_t column, int64_t n, const float* values) const {
+  const int8_t* q = from.view.q + from_row * from.view.ldq + column;
+  const float* d = from.view.d + from_row * from.view.ldb + column / 32;
+  float* rest = row(r) + column;
+  for (int64_t i = 0; i < n; ++i) rest[i] = values[i] - d[i / 32] * static_cast<float>(q[i]);
+  quantise(vec, r, column, n, rest);
 }
 
-std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_t max_wanted) const {
+std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_t max_wanted,
+                                                      int64_t max_slices) const {
   auto ws = std::make_unique<CpuWorkspace>();
   const auto floats = [&](int64_t n) {
     ws->total_bytes += static_cast<uint64_t>(n) * 4;
@@ -209,6 +216,9 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
   }
   ws->hidden.allocate(context_.allocator, std::max(max_tokens, 2 * max_wanted), hidden, quantised);
   ws->inner.allocate(context_.allocator, max_tokens, inner, quantised);
+  ws->hidden_rest.allocate(context_.allocator, max_slices, hidden, quantised);
+  ws->inner_rest.allocate(context_.allocator, max_slices, inner, quantised);
+  ws->firsts.reserve(static_cast<size_t>(max_slices));
   ws->total_bytes += ws->hidden.memory.size() + ws->inner.memory.size();
   ws->k = floats(max_tokens * k_width);
   ws->v = floats(max_tokens * v_width);

@@ -21,12 +21,14 @@ struct ActivationBuffer {
   Buffer memory;
   kernels::Activations view{};  // m = capacity; pointers into memory
   void allocate(const Allocator& allocator, int64_t max_rows, int64_t width, bool quantised);
-  kernels::Activations rows(int64_t m, int64_t k) const;  // the first m rows, k wide
+  kernels::Activations rows(int64_t first, int64_t m, int64_t k) const;  // m rows from `first`, k wide
   float* row(int64_t r) const { return memory.as<float>() + r * view.ldf; }
   // Makes the 8-bit form of columns [column, column + n) of row r; column and n are multiples of 32.
   void quantise(const kernels::VecRow& vec, int64_t r, int64_t column, int64_t n, const float* values) const;
-  // Row `rest` becomes what the 8-bit form of row r leaves over of its f32 form, in both forms.
-  void quantise_rest(const kernels::VecRow& vec, int64_t r, int64_t rest, int64_t n) const;
+  // Columns of row r become, in both forms, what `from`'s 8-bit form of its row from_row leaves over of
+  // `values`.
+  void quantise_rest(const kernels::VecRow& vec, int64_t r, const ActivationBuffer& from, int64_t from_row,
+                     int64_t column, int64_t n, const float* values) const;
 };
 
 struct WorkerScratch {
@@ -38,7 +40,9 @@ struct WorkerScratch {
 
 struct CpuWorkspace final : Workspace {
   std::vector<Buffer> buffers;         // the plan's, f32 [max_tokens][width]
-  ActivationBuffer hidden, inner;      // of the residual stream; of what o and down take
+  ActivationBuffer hidden, inner;            // of the residual stream; of what o and down take
+  ActivationBuffer hidden_rest, inner_rest;  // what their 8 bits leave over, for the rows in `firsts`
+  std::vector<int32_t> firsts;               // rows at position 0: see product() in step.cpp
   Buffer k, v, projected;              // f32 [max_tokens][…]
   std::vector<Buffer> cosines, sines;  // per rotation [max_tokens][pairs]
   std::vector<WorkerScratch> workers;
@@ -59,7 +63,8 @@ class CpuProgram final : public Program {
   const Plan& plan() const override { return *plan_; }
   uint64_t weight_bytes() const override;
   std::string kernels() const override;
-  std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted) const override;
+  std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted,
+                                            int64_t max_slices) const override;
   void run(Workspace& workspace, const Batch& batch) const noexcept override;
 
   const kernels::PackedWeight& packed(Id weight) const { return *packed_[static_cast<size_t>(weight)]; }

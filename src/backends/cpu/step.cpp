@@ -49,21 +49,33 @@ struct CpuStep {
 
   static bool quantised(const PackedWeight& w) { return w.row->activation == kernels::kActQ8; }
 
-  void product(const LinearSpec& spec, const Activations& x, float* y, int64_t ldy, bool accumulate,
-               int64_t group0, int64_t group1) const {
+  // y = w x for groups of w's rows. The first token of a sequence gets its products a second time, on what
+  // its 8 bits left over: every later token attends to it, and its activations are the largest there are
+  // ("massive activations", Sun et al., arXiv:2402.17762), so its rounding would stand in every logit. The
+  // weights are in cache by then.
+  void product(const LinearSpec& spec, const ActivationBuffer& x, const ActivationBuffer* rest, int64_t m,
+               float* y, int64_t ldy, bool accumulate, int64_t group0, int64_t group1) const {
     const PackedWeight& w = p.packed(spec.weight);
-    const kernels::MatmulArgs args{reinterpret_cast<const uint8_t*>(w.data.data()),
-                                   w.n,
-                                   w.k,
-                                   x,
-                                   p.vector(spec.bias),
-                                   y,
-                                   ldy,
-                                   accumulate ? 1 : 0,
-                                   group0,
-                                   group1,
-                                   reinterpret_cast<uint8_t*>(scratch().matmul.data())};
+    kernels::MatmulArgs args{reinterpret_cast<const uint8_t*>(w.data.data()),
+                             w.n,
+                             w.k,
+                             x.rows(0, m, w.k),
+                             p.vector(spec.bias),
+                             y,
+                             ldy,
+                             accumulate ? 1 : 0,
+                             group0,
+                             group1,
+                             reinterpret_cast<uint8_t*>(scratch().matmul.data())};
     w.row->run(&args);
+    if (!rest || !quantised(w)) return;
+    args.bias = nullptr;
+    args.accumulate = 1;
+    for (size_t i = 0; i < ws.firsts.size(); ++i) {
+      args.x = rest->rows(static_cast<int64_t>(i), 1, w.k);
+      args.y = y + ws.firsts[i] * ldy;
+      w.row->run(&args);
+    }
   }
 
   struct Job {
@@ -73,7 +85,7 @@ struct CpuStep {
     bool accumulate;
   };
   // Several products of the same rows in one phase.
-  void products(std::initializer_list<Job> jobs, const ActivationBuffer& x, int64_t m) {
+  void products(std::initializer_list<Job> jobs, const ActivationBuffer& x, const ActivationBuffer& rest) {
     int64_t total = 0;
     for (const Job& j : jobs) total += groups(*j.w);
     const int64_t run = std::clamp<int64_t>(total / (6 * p.pool().size()), 1, 64);
@@ -83,7 +95,7 @@ struct CpuStep {
       for (const Job& j : jobs) {
         const int64_t mine = ceil_div(groups(*j.w), run);
         if (c < mine) {
-          product(*j.w, x.rows(m, p.packed(j.w->weight).k), j.y, j.ldy, j.accumulate, c * run,
+          product(*j.w, x, &rest, n, j.y, j.ldy, j.accumulate, c * run,
                   std::min(groups(*j.w), (c + 1) * run));
           return;
         }
@@ -106,20 +118,26 @@ struct CpuStep {
   }
 
   // x normed into the activation buffer, in the forms that the products want.
-  void normed_input(const NormSpec& spec, const float* x, int64_t r, int64_t width, bool quantise) const {
-    float* y = ws.hidden.row(r);
-    norm(spec, x, y, width);
-    if (quantise) ws.hidden.quantise(p.vec(), r, 0, width, y);
+  void normed_input(const NormSpec& spec, Id x, int64_t r, bool quantise) const {
+    norm(spec, row(x, r), ws.hidden.row(r), width(x));
+    if (quantise) quantise_columns(ws.hidden, ws.hidden_rest, r, 0, width(x), ws.hidden.row(r));
+  }
+  void quantise_columns(const ActivationBuffer& x, const ActivationBuffer& rest, int64_t r, int64_t column,
+                        int64_t count, const float* values) const {
+    x.quantise(p.vec(), r, column, count, values);
+    for (size_t i = 0; i < ws.firsts.size(); ++i)
+      if (ws.firsts[i] == r)
+        rest.quantise_rest(p.vec(), static_cast<int64_t>(i), x, r, column, count, values);
   }
 
   // x += post(w in), for `in` that is ready in ws.inner.
   void project(const LinearSpec& w, const NormSpec& post, Id x) {
     if (post.kind == NormKind::none) {
-      products({{&w, row(x, 0), width(x), true}}, ws.inner, n);
+      products({{&w, row(x, 0), width(x), true}}, ws.inner, ws.inner_rest);
       return;
     }
     float* y = ws.projected.as<float>();
-    products({{&w, y, width(x), false}}, ws.inner, n);
+    products({{&w, y, width(x), false}}, ws.inner, ws.inner_rest);
     each_row(n, [&](int64_t r) {
       float* yr = y + r * width(x);
       norm(post, yr, yr, width(x));
@@ -152,11 +170,11 @@ struct CpuStep {
   void operator()(const op::AttentionInput& o) {
     const PackedWeight &wq = p.packed(o.wq.weight), &wk = p.packed(o.wk.weight), &wv = p.packed(o.wv.weight);
     const bool quantise = quantised(wq) || quantised(wk) || quantised(wv);
-    each_row(n, [&](int64_t r) { normed_input(o.norm, row(o.x, r), r, width(o.x), quantise); });
+    each_row(n, [&](int64_t r) { normed_input(o.norm, o.x, r, quantise); });
     products({{&o.wq, row(o.q, 0), width(o.q), false},
               {&o.wk, ws.k.as<float>(), wk.n, false},
               {&o.wv, ws.v.as<float>(), wv.n, false}},
-             ws.hidden, n);
+             ws.hidden, ws.hidden_rest);
     each_row(n, [&](int64_t r) {
       float *q = row(o.q, r), *k = ws.k.as<float>() + r * wk.n;
       heads(q, o.heads.n_heads, o, o.q_norm, r);
@@ -252,7 +270,9 @@ struct CpuStep {
   // The attention's output lies in ws.inner already (attend_tile writes it there).
   void operator()(const op::ProjectResidual& o) {
     if (quantised(p.packed(o.w.weight)))
-      each_row(n, [&](int64_t r) { ws.inner.quantise(p.vec(), r, 0, width(o.in), ws.inner.row(r)); });
+      each_row(n, [&](int64_t r) {
+        quantise_columns(ws.inner, ws.inner_rest, r, 0, width(o.in), ws.inner.row(r));
+      });
     project(o.w, o.post, o.x);
   }
 
@@ -260,7 +280,7 @@ struct CpuStep {
     const PackedWeight &gate = p.packed(o.gate.weight), &up = p.packed(o.up.weight),
                        &down = p.packed(o.down.weight);
     const bool quantise_in = quantised(gate) || quantised(up), quantise_out = quantised(down);
-    each_row(n, [&](int64_t r) { normed_input(o.norm, row(o.x, r), r, width(o.x), quantise_in); });
+    each_row(n, [&](int64_t r) { normed_input(o.norm, o.x, r, quantise_in); });
     // A chunk makes some columns of gate and up for all rows, and with them finished columns of down's input.
     const int64_t columns = n < 8 && gate.n <= kFfnColumns * 8 * p.pool().size() ? 32 : kFfnColumns;
     parallel(ceil_div(gate.n, columns), [&](int64_t c) {
@@ -269,12 +289,12 @@ struct CpuStep {
                     group1 = ceil_div(first + count, kernels::kGroupRows);
       float* g = scratch().columns.as<float>();
       float* u = g + n * columns;
-      product(o.gate, ws.hidden.rows(n, gate.k), g - first, columns, false, group0, group1);
-      product(o.up, ws.hidden.rows(n, up.k), u - first, columns, false, group0, group1);
+      product(o.gate, ws.hidden, &ws.hidden_rest, n, g - first, columns, false, group0, group1);
+      product(o.up, ws.hidden, &ws.hidden_rest, n, u - first, columns, false, group0, group1);
       for (int64_t r = 0; r < n; ++r) {
         float* out = quantise_out ? g + r * columns : ws.inner.row(r) + first;
         p.vec().glu(static_cast<int32_t>(o.act), g + r * columns, u + r * columns, out, count);
-        if (quantise_out) ws.inner.quantise(p.vec(), r, first, count, out);
+        if (quantise_out) quantise_columns(ws.inner, ws.inner_rest, r, first, count, out);
       }
     });
     project(o.down, o.post, o.x);
@@ -288,14 +308,16 @@ struct CpuStep {
     if (wanted == 0) return;
     const bool twice = quantised(w) && o.w.bias == kNone;
     each_row(wanted, [&](int64_t r) {
-      normed_input(o.norm, row(o.x, ws.rows.wanted[static_cast<size_t>(r)]), r, width(o.x), twice);
-      if (twice) ws.hidden.quantise_rest(p.vec(), r, wanted + r, width(o.x));
+      float* x = ws.hidden.row(r);
+      norm(o.norm, row(o.x, ws.rows.wanted[static_cast<size_t>(r)]), x, width(o.x));
+      if (quantised(w)) ws.hidden.quantise(p.vec(), r, 0, width(o.x), x);
+      if (twice) ws.hidden.quantise_rest(p.vec(), wanted + r, ws.hidden, r, 0, width(o.x), x);
     });
     const int64_t m = twice ? 2 * wanted : wanted;
     parallel(ceil_div(w.n, kHeadColumns), [&](int64_t c) {
       const int64_t first = c * kHeadColumns, count = std::min(kHeadColumns, w.n - first);
       float* y = scratch().columns.as<float>();
-      product(o.w, ws.hidden.rows(m, w.k), y - first, kHeadColumns, false, first / kernels::kGroupRows,
+      product(o.w, ws.hidden, nullptr, m, y - first, kHeadColumns, false, first / kernels::kGroupRows,
               ceil_div(first + count, kernels::kGroupRows));
       for (int64_t r = 0; r < wanted; ++r) {
         float *row_y = y + r * kHeadColumns, *logits = batch.logits + r * w.n + first;
@@ -331,6 +353,9 @@ struct CpuStep {
 void CpuProgram::run(Workspace& workspace, const Batch& batch) const noexcept {
   auto& ws = static_cast<CpuWorkspace&>(workspace);
   ws.rows.fill(batch);
+  ws.firsts.clear();
+  for (int64_t r = 0; r < ws.rows.size(); ++r)
+    if (ws.rows.rows[static_cast<size_t>(r)].position == 0) ws.firsts.push_back(static_cast<int32_t>(r));
   ws.stop = false;
   for (CpuWorkspace::Counter& c : ws.counters) c.next.store(0, std::memory_order_relaxed);
   context_.pool->run([&](int worker) { CpuStep{*this, ws, batch, worker, ws.rows.size()}.walk(); });

@@ -16,7 +16,7 @@ class NullProgram final : public Program {
   const Plan& plan() const override { return *plan_; }
   uint64_t weight_bytes() const override { return 0; }
   std::string kernels() const override { return "none"; }
-  std::unique_ptr<Workspace> make_workspace(int64_t, int64_t) const override {
+  std::unique_ptr<Workspace> make_workspace(int64_t, int64_t, int64_t) const override {
     return std::make_unique<NullWorkspace>();
   }
   void run(Workspace&, const Batch& batch) const noexcept override {

@@ -22,7 +22,8 @@ RefProgram::RefProgram(const BackendContext& context, PlanPtr plan, const Prepar
   }
 }
 
-std::unique_ptr<Workspace> RefProgram::make_workspace(int64_t max_tokens, int64_t max_wanted) const {
+std::unique_ptr<Workspace> RefProgram::make_workspace(int64_t max_tokens, int64_t max_wanted,
+                                                      int64_t /*max_slices*/) const {
   auto ws = std::make_unique<RefWorkspace>();
   std::vector<int64_t> n_rows(plan_->buffers.size(), max_tokens);
   // What follows the gathering of the wanted rows has only those.

@@ -22,7 +22,8 @@ class RefProgram final : public Program {
   const Plan& plan() const override { return *plan_; }
   uint64_t weight_bytes() const override { return 0; }  // nothing but the file's own pages
   std::string kernels() const override { return "ref (plain loops, float activations)"; }
-  std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted) const override;
+  std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted,
+                                            int64_t max_slices) const override;
   void run(Workspace& workspace, const Batch& batch) const noexcept override;
 
  private:

@@ -37,7 +37,7 @@ class ScriptedProgram final : public Program {
   const Plan& plan() const override { return plan_; }
   uint64_t weight_bytes() const override { return 0; }
   std::string kernels() const override { return "none (scripted)"; }
-  std::unique_ptr<Workspace> make_workspace(int64_t, int64_t) const override {
+  std::unique_ptr<Workspace> make_workspace(int64_t, int64_t, int64_t) const override {
     return std::make_unique<ScriptedWorkspace>();
   }
 
