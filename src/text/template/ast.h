@@ -1,6 +1,7 @@
 // What the parser makes of a template. Chains of one operator are flat, and `depth` bounds what is left
 // nested.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -234,7 +235,7 @@ struct JumpStmt : Stmt {
 };
 
 struct Template {
-  std::vector<std::string> names;  // by id
+  std::map<std::string, uint32_t, std::less<>> ids;  // of every name in the source
   uint32_t id_caller = 0, id_varargs = 0, id_kwargs = 0, id_loop = 0;
   Body body;
 };

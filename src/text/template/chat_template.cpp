@@ -4,6 +4,7 @@
 #include "text/template/compile.h"
 #include "text/template/library.h"
 #include "text/template/parser.h"
+#include "text/template/utf8.h"
 
 namespace ingle::text {
 namespace jinja {
@@ -23,8 +24,8 @@ class Compiled : public ChatTemplate {
     std::vector<Value> messages;
     for (const ChatMessage& message : context.messages) {
       auto map = std::make_shared<Map>();
-      map->set(make_text(nullptr, "role"), make_text(nullptr, message.role));
-      map->set(make_text(nullptr, "content"), make_text(nullptr, message.content));
+      map->set(make_text(nullptr, "role"), checked("role", message.role));
+      map->set(make_text(nullptr, "content"), checked("content", message.content));
       messages.push_back(make_map(nullptr, std::move(map)));
     }
     // Later entries win: the context's own members over the extra ones. tools and documents are None when
@@ -33,8 +34,8 @@ class Compiled : public ChatTemplate {
     for (auto& each : variables) all.push_back(std::move(each));
     all.emplace_back("messages", make_seq(nullptr, std::move(messages)));
     all.emplace_back("add_generation_prompt", Value::boolean(context.add_generation_prompt));
-    all.emplace_back("bos_token", make_text(nullptr, context.bos_token));
-    all.emplace_back("eos_token", make_text(nullptr, context.eos_token));
+    all.emplace_back("bos_token", checked("bos_token", context.bos_token));
+    all.emplace_back("eos_token", checked("eos_token", context.eos_token));
     return run(all, context.now_unix);
   }
 
@@ -43,6 +44,11 @@ class Compiled : public ChatTemplate {
   }
 
  private:
+  Value checked(std::string_view what, const std::string& text) const {
+    if (!is_utf8(text)) fail(Code::invalid_argument, name_, format("{} is not valid UTF-8", what));
+    return make_text(nullptr, text);
+  }
+
   Variables variables_of(std::string_view json) const {
     if (json.empty()) return {};
     try {
@@ -73,6 +79,7 @@ std::shared_ptr<const ChatTemplate> compile(std::string_view source, std::string
     fail(Code::unsupported, name,
          format("the template has {} bytes, expected at most {}", source.size(), limits.source_bytes));
   }
+  if (!is_utf8(source)) fail(Code::unsupported, name, "the template is not valid UTF-8");
   std::unique_ptr<Template> tree;
   try {
     tree = Parser(source, limits).run();

@@ -56,6 +56,7 @@ Value Interp::eval(const Expr& expr) {
 
 [[gnu::noinline]] Value Interp::eval_name(const Name& expr) {
   for (const Scope* s = scope_; s; s = s->parent) {
+    if (s->vars.size() > 32) heap_.spend(s->vars.size() / 32);
     if (const Value* found = s->find(expr.id)) return *found;
   }
   if (const NativeFn fn = find_global(expr.name)) return method(expr.name, fn, Value());
@@ -231,6 +232,7 @@ bool holds(Heap& heap, Op op, const Value& a, const Value& b) {
     Value k = eval(*key);
     Value v = eval(*value);
     pos_ = expr.pos;
+    if (k.is(Kind::string)) heap_.copied(k.text().size());
     out->set(std::move(k), std::move(v));
   }
   return map(std::move(out));
@@ -250,6 +252,7 @@ Value Interp::method(std::string_view name, NativeFn fn, Value self) {
 Value Interp::get_attr(const Value& object, const std::string& name) {
   if (object.is(Kind::undefined)) raise(undefined_reason(object));
   if (object.is(Kind::space)) {
+    heap_.spend(object.as_space().items.size() / 32);
     if (const Value* found = object.as_space().find(name)) return *found;
   } else if (object.is(Kind::loop)) {
     return loop_attr(*this, object, name);
@@ -284,6 +287,7 @@ std::optional<std::string> character(const Str& str, int64_t index) {
 Value Interp::get_item(const Value& object, const Value& index) {
   if (object.is(Kind::undefined)) raise(undefined_reason(object));
   if (object.is(Kind::dict) && (index.is(Kind::string) || index.is_number() || index.is(Kind::none))) {
+    if (index.is(Kind::string)) heap_.copied(index.text().size());
     if (const Value* found = object.as_map().find(index)) return *found;
   }
   if (object.is(Kind::list) && index.is_integral() && object.as_seq().flavor <= Flavor::range) {
@@ -293,7 +297,6 @@ Value Interp::get_item(const Value& object, const Value& index) {
   if (object.is(Kind::string) && index.is_integral()) {
     if (auto found = character(object.as_str(), index.as_int())) return text(std::move(*found));
     if (!object.as_str().ascii) {
-      heap_.copied(object.text().size());
       if (position(index.as_int(), length(object))) {
         const int64_t from = index.as_int();
         return slice(*this, object, index, from == -1 ? Value::none() : Value::integer(from + 1),
@@ -309,6 +312,13 @@ Value Interp::get_item(const Value& object, const Value& index) {
   }
   return make_undefined(format("the {} has no element {}", type_name(object),
                                index.is_integral() ? std::to_string(index.as_int()) : "of that key"));
+}
+
+void Interp::set_member(Space& space, std::string_view name, Value value) {
+  heap_.spend(space.items.size() / 32);
+  const size_t before = space.items.size();
+  space.set(name, std::move(value));
+  if (space.items.size() > before) heap_.take(sizeof(space.items[0]) * 2 + name.size());
 }
 
 Space& Interp::new_space() {

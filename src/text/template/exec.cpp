@@ -29,13 +29,11 @@ Interp::Interp(const Template& source, const Limits& limits, int64_t now_unix)
 std::string Interp::run(const std::vector<std::pair<std::string, Value>>& variables) {
   const Inner root(*this, nullptr);
   for (const auto& [name, value] : variables) {
-    for (uint32_t id = 0; id < source_.names.size(); ++id) {
-      if (source_.names[id] == name) scope_->set(id, value);
-    }
+    const auto id = source_.ids.find(name);
+    if (id != source_.ids.end()) scope_->set(id->second, value);
   }
   Sink out(heap_);
   out_ = &out;
-  // Top-level assignments shadow the caller's variables, which other levels still see by the chain.
   exec(source_.body);
   return out.take();
 }
@@ -189,10 +187,13 @@ Flow Interp::exec_one(const Stmt& stmt) {
       raise(
           format("cannot assign the attribute '{}': '{}' is not a namespace", target.attribute, target.name));
     }
-    owner->as_space().set(target.attribute, value);
+    set_member(owner->as_space(), target.attribute, value);
     return;
   }
-  if (!target.is_tuple) return scope_->set(target.id, value);
+  if (!target.is_tuple) {
+    heap_.spend(scope_->vars.size() / 32);
+    return scope_->set(target.id, value);
+  }
   const Value items = iterate(heap_, value);
   const size_t n = items.as_seq().items.size();
   if (n != target.parts.size()) {
@@ -285,6 +286,7 @@ Value Interp::call(const Value& callee, const Args& args) {
       scope_->set(param.id, args.pos[i]);
       continue;
     }
+    heap_.spend(args.kw.size() / 32);
     size_t k = 0;
     while (k < args.kw.size() && args.kw[k].first != param.name) ++k;
     if (k < args.kw.size()) {

@@ -11,12 +11,14 @@ namespace {
 template <CaseRule rule>
 Value cased(Interp& in, const Value& v, const Args& args) {
   const Bound bound("this filter", args, {});
+  if (v.is(Kind::string)) in.heap().walked(v.text().size());
   return in.text(change_case(to_text(in.heap(), v), rule));
 }
 
 // Unlike str.title, a word begins after a blank, a dash or an opening bracket only.
 Value title(Interp& in, const Value& v, const Args&) {
   const std::string s = to_text(in.heap(), v);
+  in.heap().walked(s.size());
   const auto starts_word = [](char c) {
     return is_space(static_cast<unsigned char>(c)) ||
            std::string_view("-({[<").find(c) != std::string_view::npos;
@@ -43,15 +45,16 @@ Value string(Interp& in, const Value& v, const Args&) {
 Value safe(Interp& in, const Value& v, const Args&) { return in.text(to_text(in.heap(), v), true); }
 Value escape(Interp& in, const Value& v, const Args&) {
   if (v.is(Kind::string) && v.as_str().markup) return v;
-  return in.text(escape_html(to_text(in.heap(), v)), true);
+  const std::string s = to_text(in.heap(), v);
+  in.heap().walked(s.size());
+  return in.text(escape_html(s), true);
 }
 
 Value trim(Interp& in, const Value& v, const Args& args) {
   const Bound bound("trim", args, {"chars"});
   const std::string s = to_text(in.heap(), v);
   const bool given = bound.has(0) && !bound[0]->is(Kind::none);
-  const std::string_view set = given ? bound.str(0, "") : "";
-  return in.text(std::string(strip(s, given ? &set : nullptr, true, true)));
+  return in.text(std::string(strip_charged(in, s, given ? bound[0] : nullptr, true, true)));
 }
 
 Value center(Interp& in, const Value& v, const Args& args) {
@@ -115,6 +118,7 @@ Value truncate(Interp& in, const Value& v, const Args& args) {
 
 Value word_count(Interp& in, const Value& v, const Args&) {
   const std::string s = to_text(in.heap(), v);
+  in.heap().walked(s.size());
   int64_t n = 0;
   bool inside = false;
   for (size_t i = 0; i < s.size();) {
@@ -179,13 +183,14 @@ Value truncated(double d) {
   return Value::integer(static_cast<int64_t>(d));
 }
 
-Value int_(Interp&, const Value& v, const Args& args) {
+Value int_(Interp& in, const Value& v, const Args& args) {
   const Bound bound("int", args, {"default", "base"});
   if (v.is(Kind::undefined)) raise(undefined_reason(v));
   if (v.is_integral()) return Value::integer(v.as_int());
   const Value fallback = bound.get(0, Value::integer(0));
   if (v.is(Kind::floating)) return std::isnan(v.as_real()) ? fallback : truncated(v.as_real());
   if (!v.is(Kind::string)) return fallback;
+  in.heap().walked(v.text().size());
   const int64_t base = bound.integer(1, 10);
   if (base < 2 || base > 36) raise("int: the base must be from 2 to 36");
   if (const auto i = parse_integer(v.text(), base)) return Value::integer(*i);
@@ -193,11 +198,12 @@ Value int_(Interp&, const Value& v, const Args& args) {
   return d && std::isfinite(*d) ? truncated(*d) : fallback;
 }
 
-Value float_(Interp&, const Value& v, const Args& args) {
+Value float_(Interp& in, const Value& v, const Args& args) {
   const Bound bound("float", args, {"default"});
   if (v.is(Kind::undefined)) raise(undefined_reason(v));
   if (v.is_number()) return Value::real(v.as_real());
   if (v.is(Kind::string)) {
+    in.heap().walked(v.text().size());
     if (const auto d = parse_real(v.text())) return Value::real(*d);
   }
   return bound.get(0, Value::real(0));

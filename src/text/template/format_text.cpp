@@ -176,7 +176,9 @@ std::string percent_format(Interp& in, std::string_view pattern, const Value& ar
   size_t used = 0;
   bool named = false;
   Sink out(in.heap());
+  in.heap().walked(pattern.size());
   for (size_t at = 0; at < pattern.size();) {
+    in.heap().spend(1);
     const size_t percent = std::min(pattern.find('%', at), pattern.size());
     out.add(pattern.substr(at, percent - at));
     at = percent + 1;
@@ -326,6 +328,7 @@ Value lookup_field(Interp& in, std::string_view name, const Args& args, size_t& 
 
 std::string brace_format(Interp& in, std::string_view pattern, const Args& args) {
   Sink out(in.heap());
+  in.heap().walked(pattern.size());
   size_t next = 0;
   for (size_t at = 0; at < pattern.size();) {
     const size_t brace = std::min(pattern.find_first_of("{}", at), pattern.size());

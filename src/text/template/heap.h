@@ -9,7 +9,7 @@
 
 namespace ingle::text::jinja {
 
-// A step is one statement, one expression node, one call or 4 KiB copied.
+// A step is one statement, one expression node, one call, 4 KiB copied or 16 bytes walked by character.
 struct Limits {
   uint64_t steps = 16'000'000;
   uint32_t depth = 400;             // nested evaluations, macro calls included
@@ -17,7 +17,7 @@ struct Limits {
   size_t live_bytes = 256u << 20;   // strings, lists and dicts alive at a time
   size_t stack_bytes = 160u << 10;  // of the calling thread: a backstop below 256 KiB
   uint32_t parse_depth = 200;       // nested constructs in the source
-  size_t source_bytes = 4u << 20;
+  size_t source_bytes = 1u << 20;
 };
 
 // Thrown inside; the template's entry points add the position and throw ingle::Error.
@@ -37,8 +37,11 @@ class Heap {
   Heap& operator=(const Heap&) = delete;
 
   void spend(uint64_t n);
-  // Charges a copy of that many bytes.
+  // Charges for text and lists, by what they cost against a step: a copy, a walk over characters, a search
+  // for `needle_bytes` in so many (at worst the product).
   void copied(size_t bytes) { spend(1 + bytes / 4096); }
+  void walked(size_t bytes) { spend(1 + bytes / 16); }
+  void searched(size_t bytes, size_t needle_bytes) { spend(1 + bytes / 64 * (1 + needle_bytes / 256)); }
   void take(size_t bytes);
   void give_back(size_t bytes) noexcept { live_ -= bytes; }
 

@@ -65,6 +65,7 @@ class Interp {
   Value get_attr(const Value& object, const std::string& name);
   Value get_item(const Value& object, const Value& index);
   Space& new_space();
+  void set_member(Space& space, std::string_view name, Value value);
 
   Value text(std::string s, bool markup = false) { return make_text(&heap_, std::move(s), markup); }
   Value list(std::vector<Value> items, Flavor flavor = Flavor::list) {

@@ -86,7 +86,7 @@ void write_json_string(Sink& out, std::string_view s, bool ensure_ascii) {
     out.add("\\u");
     for (int shift = 12; shift >= 0; shift -= 4) out.add(kHex[(u >> shift) & 15]);
   };
-  out.heap().copied(s.size());
+  out.heap().walked(s.size());
   out.add('"');
   for (size_t i = 0; i < s.size();) {
     const CodePoint c = code_point_at(s, i);

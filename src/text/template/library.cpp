@@ -108,6 +108,7 @@ std::shared_ptr<Map> dict_of(Interp& in, const Args& args) {
       out->set(pair.as_seq().items[0], pair.as_seq().items[1]);
     }
   }
+  in.heap().copied(args.kw.size() * 128);
   for (const auto& [name, value] : args.kw) out->set(in.text(name), value);
   return out;
 }
@@ -117,7 +118,7 @@ Value dict(Interp& in, const Value&, const Args& args) { return in.map(dict_of(i
 Value make_namespace(Interp& in, const Value&, const Args& args) {
   const auto members = dict_of(in, args);
   Space& space = in.new_space();
-  for (const auto& [key, value] : members->items) space.set(need_text(key), value);
+  for (const auto& [key, value] : members->items) in.set_member(space, need_text(key), value);
   return Value::space(&space);
 }
 

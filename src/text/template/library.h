@@ -36,6 +36,8 @@ Value find_method(Interp& in, const Value& self, std::string_view name);
 Value loop_attr(Interp& in, const Value& loop, std::string_view name);
 // methods_text.cpp: a method of str
 NativeFn find_text_method(std::string_view name);
+// utf8.h's strip, paid for; `chars` is a string, or null for white space.
+std::string_view strip_charged(Interp& in, std::string_view text, const Value* chars, bool left, bool right);
 
 // Named arguments of a builtin, matched to positions. An absent one is null.
 class Bound {

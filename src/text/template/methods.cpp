@@ -7,9 +7,10 @@
 namespace ingle::text::jinja {
 namespace {
 
-Value dict_get(Interp&, const Value& self, const Args& args) {
+Value dict_get(Interp& in, const Value& self, const Args& args) {
   const Bound bound("get", args, {"key", "default"}, 1);
   if (bound[0]->is(Kind::undefined)) return bound.get(1, Value::none());
+  if (bound[0]->is(Kind::string)) in.heap().copied(bound[0]->text().size());
   const Value* found = self.as_map().find(*bound[0]);
   return found ? *found : bound.get(1, Value::none());
 }

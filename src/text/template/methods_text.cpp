@@ -10,6 +10,7 @@ namespace {
 template <CaseRule rule>
 Value cased(Interp& in, const Value& self, const Args& args) {
   const Bound bound("this method", args, {});
+  in.heap().walked(self.text().size());
   return in.text(change_case(self.text(), rule), self.as_str().markup);
 }
 
@@ -17,8 +18,8 @@ template <bool left, bool right>
 Value stripped(Interp& in, const Value& self, const Args& args) {
   const Bound bound("strip", args, {"chars"});
   const bool given = bound.has(0) && !bound[0]->is(Kind::none);
-  const std::string_view set = given ? bound.str(0, "") : "";
-  return in.text(std::string(strip(self.text(), given ? &set : nullptr, left, right)), self.as_str().markup);
+  return in.text(std::string(strip_charged(in, self.text(), given ? bound[0] : nullptr, left, right)),
+                 self.as_str().markup);
 }
 
 // The part of the text that optional start and end arguments name, and where it begins in code points.
@@ -26,7 +27,9 @@ struct Window {
   std::string_view text;
   int64_t start = 0;
 };
-std::optional<Window> window(const Value& self, const Bound& bound, size_t at) {
+std::optional<Window> window(Interp& in, const Value& self, const Bound& bound, size_t at) {
+  if (!bound.has(at) && !bound.has(at + 1)) return Window{self.text(), 0};
+  in.heap().walked(self.text().size());
   const int64_t n = length(self);
   const auto clamp = [&](size_t i, int64_t fallback) {
     if (!bound.has(i) || bound[i]->is(Kind::none)) return fallback;
@@ -42,9 +45,9 @@ std::optional<Window> window(const Value& self, const Bound& bound, size_t at) {
 }
 
 template <bool at_start>
-Value has_affix(Interp&, const Value& self, const Args& args) {
+Value has_affix(Interp& in, const Value& self, const Args& args) {
   const Bound bound("startswith and endswith", args, {"prefix", "start", "end"}, 1);
-  const auto part = window(self, bound, 1);
+  const auto part = window(in, self, bound, 1);
   const auto holds = [&](const Value& affix) {
     const std::string& s = need_text(affix);
     return part && (at_start ? part->text.starts_with(s) : part->text.ends_with(s));
@@ -58,9 +61,9 @@ Value has_affix(Interp&, const Value& self, const Args& args) {
 template <bool from_end, bool must>
 Value find(Interp& in, const Value& self, const Args& args) {
   const Bound bound("find", args, {"sub", "start", "end"}, 1);
-  in.heap().copied(self.text().size());
-  const auto part = window(self, bound, 1);
+  const auto part = window(in, self, bound, 1);
   const std::string& sub = need_text(*bound[0]);
+  in.heap().searched(self.text().size(), sub.size());
   const size_t at = !part ? std::string::npos : from_end ? part->text.rfind(sub) : part->text.find(sub);
   if (at != std::string::npos) {
     return Value::integer(part->start + static_cast<int64_t>(count_code_points(part->text.substr(0, at))));
@@ -71,9 +74,9 @@ Value find(Interp& in, const Value& self, const Args& args) {
 
 Value count(Interp& in, const Value& self, const Args& args) {
   const Bound bound("count", args, {"sub", "start", "end"}, 1);
-  in.heap().copied(self.text().size());
-  const auto part = window(self, bound, 1);
+  const auto part = window(in, self, bound, 1);
   const std::string& sub = need_text(*bound[0]);
+  in.heap().searched(self.text().size(), sub.size());
   if (!part) return Value::integer(0);
   if (sub.empty()) return Value::integer(static_cast<int64_t>(count_code_points(part->text)) + 1);
   int64_t n = 0;
@@ -87,11 +90,12 @@ Value replace(Interp& in, const Value& self, const Args& args) {
   const std::string &s = self.text(), &from = need_text(*bound[0]), &to = need_text(*bound[1]);
   int64_t left = bound.integer(2, -1);
   Sink out(in.heap());
-  in.heap().copied(s.size());
+  in.heap().searched(s.size(), from.size());
   size_t at = 0;
   for (; left != 0; --left) {
     const size_t found = from.empty() ? at : s.find(from, at);
     if (found == std::string::npos) break;
+    in.heap().spend(1);
     out.add(std::string_view(s).substr(at, found - at));
     out.add(to);
     at = found + from.size();
@@ -116,30 +120,33 @@ Value without_affix(Interp& in, const Value& self, const Args& args) {
 }
 
 // Pieces between runs of white space.
-std::vector<std::string_view> split_space(std::string_view s, int64_t most, bool from_end) {
+std::vector<std::string_view> split_space(std::string_view s, int64_t most) {
   std::vector<std::string_view> out;
-  for (;;) {
-    s = strip(s, nullptr, !from_end, from_end);
-    if (s.empty()) break;
-    if (most == 0) {
-      out.push_back(s);
-      break;
-    }
-    --most;
-    // The piece ends (or, from the end, begins) at the next white space.
-    size_t edge = from_end ? 0 : s.size();
-    for (size_t i = 0; i < s.size();) {
-      const CodePoint c = code_point_at(s, i);
-      if (is_space(c.value)) {
-        edge = from_end ? i + c.size : i;
-        if (!from_end) break;
-      }
-      i += c.size;
-    }
-    out.push_back(from_end ? s.substr(edge) : s.substr(0, edge));
-    s = from_end ? s.substr(0, edge) : s.substr(edge);
+  for (s = strip(s, nullptr, true, false); !s.empty(); s = strip(s, nullptr, true, false)) {
+    size_t end = 0;
+    while (end < s.size() && !is_space(code_point_at(s, end).value)) end += code_point_at(s, end).size;
+    if (most-- == 0) end = s.size();
+    out.push_back(s.substr(0, end));
+    s = s.substr(end);
   }
-  if (from_end) std::reverse(out.begin(), out.end());
+  return out;
+}
+
+// The same, counted from the end.
+std::vector<std::string_view> rsplit_space(std::string_view s, int64_t most) {
+  std::vector<std::string_view> out;
+  for (s = strip(s, nullptr, false, true); !s.empty(); s = strip(s, nullptr, false, true)) {
+    size_t begin = s.size();
+    while (begin > 0) {
+      const size_t before = offset_before(s, begin);
+      if (is_space(code_point_at(s, before).value)) break;
+      begin = before;
+    }
+    if (most-- == 0) begin = 0;
+    out.push_back(s.substr(begin));
+    s = s.substr(0, begin);
+  }
+  std::reverse(out.begin(), out.end());
   return out;
 }
 
@@ -169,16 +176,13 @@ Value split(Interp& in, const Value& self, const Args& args) {
   const Bound bound("split", args, {"sep", "maxsplit"});
   const int64_t most = bound.integer(1, -1);
   const bool markup = self.as_str().markup;
-  in.heap().copied(self.text().size());
   if (!bound.has(0) || bound[0]->is(Kind::none)) {
-    // From the end, each piece is looked for from the start: charge what that costs.
-    if (from_end)
-      in.heap().spend(self.text().size() / 64 *
-                      std::min<uint64_t>(static_cast<uint64_t>(most), self.text().size()) / 64);
-    return texts(in, split_space(self.text(), most, from_end), markup);
+    in.heap().walked(self.text().size());
+    return texts(in, from_end ? rsplit_space(self.text(), most) : split_space(self.text(), most), markup);
   }
   const std::string_view separator = bound.str(0, "");
   if (separator.empty()) raise("empty separator");
+  in.heap().searched(self.text().size(), separator.size());
   return texts(in, split_at(self.text(), separator, most, from_end), markup);
 }
 
@@ -187,6 +191,7 @@ Value partition(Interp& in, const Value& self, const Args& args) {
   const Bound bound("partition", args, {"sep"}, 1);
   const std::string_view s = self.text(), separator = bound.str(0, "");
   if (separator.empty()) raise("empty separator");
+  in.heap().searched(self.text().size(), separator.size());
   const size_t at = from_end ? s.rfind(separator) : s.find(separator);
   std::vector<Value> out;
   const auto piece = [&](std::string_view p) { out.push_back(in.text(std::string(p))); };
@@ -205,7 +210,7 @@ bool is_line_end(uint32_t c) {
 Value split_lines(Interp& in, const Value& self, const Args& args) {
   const Bound bound("splitlines", args, {"keepends"});
   const std::string_view s = self.text();
-  in.heap().copied(s.size());
+  in.heap().walked(s.size());
   std::vector<std::string_view> out;
   size_t begin = 0;
   for (size_t i = 0; i < s.size();) {
@@ -259,7 +264,7 @@ Value padded(Interp& in, const Value& self, const Args& args) {
 template <bool (*holds)(uint32_t)>
 Value all_are(Interp& in, const Value& self, const Args&) {
   const std::string& s = self.text();
-  in.heap().copied(s.size());
+  in.heap().walked(s.size());
   for (size_t i = 0; i < s.size();) {
     const CodePoint c = code_point_at(s, i);
     if (!holds(c.value)) return Value::boolean(false);
@@ -271,7 +276,8 @@ Value all_are(Interp& in, const Value& self, const Args&) {
 bool is_alnum(uint32_t c) { return is_alpha(c) || is_numeric(c); }
 
 template <bool upper>
-Value all_cased(Interp&, const Value& self, const Args&) {
+Value all_cased(Interp& in, const Value& self, const Args&) {
+  in.heap().walked(self.text().size());
   return Value::boolean(has_case(self.text(), upper));
 }
 
@@ -340,6 +346,16 @@ constexpr Row kMethods[] = {
 };
 
 }  // namespace
+
+std::string_view strip_charged(Interp& in, std::string_view text, const Value* chars, bool left, bool right) {
+  const std::string_view set = chars ? std::string_view(need_text(*chars)) : "";
+  // Each character is looked for in the whole set: with a long one, that is paid for in advance.
+  const uint64_t each = 1 + set.size() / 4;
+  if (set.size() > 64) in.heap().spend(text.size() / 16 * each);
+  const std::string_view kept = strip(text, chars ? &set : nullptr, left, right);
+  in.heap().spend(1 + (text.size() - kept.size()) / 16 * each);
+  return kept;
+}
 
 NativeFn find_text_method(std::string_view name) {
   for (const Row& row : kMethods) {

@@ -202,7 +202,7 @@ Range resolve(const Value& start, const Value& stop, const Value& step, int64_t 
 }
 
 Value slice_text(Interp& in, const Str& str, const Range& r) {
-  in.heap().copied(str.text.size());
+  if (!str.ascii || r.step != 1) in.heap().walked(str.text.size());
   if (r.n == 0) return in.text("", str.markup);
   std::vector<uint32_t> starts;  // byte offset of each code point
   const bool whole = r.step == 1;

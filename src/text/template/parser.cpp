@@ -47,9 +47,7 @@ std::string Parser::describe(const Token& token) const {
 }
 
 uint32_t Parser::id_of(const std::string& name) {
-  const auto [it, added] = ids_.emplace(name, static_cast<uint32_t>(out_->names.size()));
-  if (added) out_->names.push_back(name);
-  return it->second;
+  return out_->ids.emplace(name, static_cast<uint32_t>(out_->ids.size())).first->second;
 }
 
 bool Parser::skip_op(std::string_view op) {

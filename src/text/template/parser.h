@@ -1,6 +1,5 @@
 // Tokens to a tree, by Jinja's grammar. Throws SyntaxError.
 #pragma once
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,7 +74,6 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   std::unique_ptr<Template> out_;
-  std::map<std::string, uint32_t, std::less<>> ids_;
   std::vector<MacroStmt*> macros_;  // being parsed, outermost first
   uint32_t depth_ = 0;
   uint32_t loops_ = 0;  // around this point, within the macro

@@ -62,7 +62,7 @@ bool in_(Interp& in, const Value& v, const Args& args) {
   return contains(in.heap(), *Bound("in", args, {"seq"}, 1)[0], v);
 }
 
-bool same_as(Interp&, const Value& v, const Args& args) {
+bool same_as(Interp& in, const Value& v, const Args& args) {
   const Value& other = *Bound("sameas", args, {"other"}, 1)[0];
   if (v.kind() != other.kind()) return false;
   switch (v.kind()) {
@@ -74,6 +74,7 @@ bool same_as(Interp&, const Value& v, const Args& args) {
     case Kind::floating:
       return v.as_real() == other.as_real();
     case Kind::string:
+      in.heap().copied(v.text().size());
       return v.text() == other.text();  // Python may or may not share equal strings
     case Kind::space:
       return &v.as_space() == &other.as_space();
@@ -82,8 +83,12 @@ bool same_as(Interp&, const Value& v, const Args& args) {
   }
 }
 
-bool lower(Interp& in, const Value& v, const Args&) { return has_case(to_text(in.heap(), v), false); }
-bool upper(Interp& in, const Value& v, const Args&) { return has_case(to_text(in.heap(), v), true); }
+template <bool upper>
+bool cased(Interp& in, const Value& v, const Args&) {
+  const std::string s = to_text(in.heap(), v);
+  in.heap().walked(s.size());
+  return has_case(s, upper);
+}
 
 bool escaped(Interp&, const Value& v, const Args&) { return v.is(Kind::string) && v.as_str().markup; }
 
@@ -122,8 +127,8 @@ constexpr TestRow kTests[] = {
     {">=", ge},
     {"in", in_},
     {"sameas", same_as},
-    {"lower", lower},
-    {"upper", upper},
+    {"lower", cased<false>},
+    {"upper", cased<true>},
     {"escaped", escaped},
 };
 

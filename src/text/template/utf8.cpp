@@ -40,9 +40,25 @@ void append_code_point(std::string& out, uint32_t c) {
   }
 }
 
+size_t offset_before(std::string_view text, size_t offset) {
+  do {
+    --offset;
+  } while (offset > 0 && (static_cast<unsigned char>(text[offset]) & 0xC0) == 0x80);
+  return offset;
+}
+
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const CodePoint c = code_point_at(text, i);
+    if (c.size == 1 && c.value >= 0x80) return false;
+    i += c.size;
+  }
+  return true;
+}
+
 size_t count_code_points(std::string_view text) {
   size_t n = 0;
-  for (size_t i = 0; i < text.size(); ++n) i += code_point_at(text, i).size;
+  for (const char c : text) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   return n;
 }
 
@@ -77,13 +93,6 @@ bool in_set(uint32_t c, const std::string_view* set) {
   return false;
 }
 
-size_t previous(std::string_view text, size_t end) {
-  for (size_t back = 4; back > 1; --back) {
-    if (end >= back && code_point_at(text.substr(0, end), end - back).size == back) return end - back;
-  }
-  return end - 1;
-}
-
 }  // namespace
 
 std::string_view strip(std::string_view text, const std::string_view* set, bool left, bool right) {
@@ -93,7 +102,7 @@ std::string_view strip(std::string_view text, const std::string_view* set, bool 
     text.remove_prefix(c.size);
   }
   while (right && !text.empty()) {
-    const size_t at = previous(text, text.size());
+    const size_t at = offset_before(text, text.size());
     if (!in_set(code_point_at(text, at).value, set)) break;
     text = text.substr(0, at);
   }

@@ -1,4 +1,4 @@
-// Code points in UTF-8 text. A byte that starts no valid sequence counts as one code point of its own value.
+// Code points in UTF-8 text, which all text in a template is: source, variables and what is made of them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +10,10 @@ struct CodePoint {
   uint32_t value;
   uint32_t size;  // bytes taken
 };
+// A byte that starts no valid sequence comes back as its own value, of size 1.
 CodePoint code_point_at(std::string_view text, size_t offset);
+size_t offset_before(std::string_view text, size_t offset);  // of the code point that ends at `offset` > 0
+bool is_utf8(std::string_view text);
 void append_code_point(std::string& out, uint32_t value);
 size_t count_code_points(std::string_view text);
 // The byte offset of the index-th code point; text.size() when there are fewer.

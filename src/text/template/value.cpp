@@ -99,7 +99,8 @@ Value make_text(Heap* heap, std::string text, bool markup) {
   }
   auto str = std::make_shared<Str>();
   str->text = std::move(text);
-  str->ascii = is_ascii(str->text);
+  str->length = count_code_points(str->text);
+  str->ascii = str->length == str->text.size();
   str->markup = markup;
   adopt(heap, *str, sizeof(Str) + str->text.size());
   return Value(Kind::string, std::move(str));
@@ -137,6 +138,8 @@ std::string undefined_reason(const Value& v) {
 
 namespace {
 
+constexpr size_t kMaxKeyBytes = 16384;
+
 // One text per key such that equal keys, and only they, have equal texts.
 void encode_key(std::string& out, const Value& key) {
   switch (key.kind()) {
@@ -163,7 +166,10 @@ void encode_key(std::string& out, const Value& key) {
       if (key.as_seq().flavor == Flavor::tuple && key.as_seq().items.size() <= 64 &&
           key.as_seq().depth <= 4) {
         out += "t(";
-        for (const Value& item : key.as_seq().items) encode_key(out, item);
+        for (const Value& item : key.as_seq().items) {
+          encode_key(out, item);
+          if (out.size() > kMaxKeyBytes) refuse("a tuple as a key may hold no long text");
+        }
         out += ")";
         return;
       }
@@ -349,6 +355,7 @@ bool equal(Heap& heap, const Value& a, const Value& b) {
     case Kind::none:
       return true;
     case Kind::string:
+      heap.copied(a.text().size());
       return a.text() == b.text();
     case Kind::list:
       return equal_sequences(heap, a.as_seq(), b.as_seq());
@@ -369,7 +376,10 @@ int compare(Heap& heap, const Value& a, const Value& b, std::string_view op) {
     return compare_numbers(a, b);
   }
   // UTF-8 sorts as code points do.
-  if (a.is(Kind::string) && b.is(Kind::string)) return sign_of(a.text() < b.text(), a.text() > b.text());
+  if (a.is(Kind::string) && b.is(Kind::string)) {
+    heap.copied(a.text().size());
+    return sign_of(a.text() < b.text(), a.text() > b.text());
+  }
   if (a.is(Kind::list) && b.is(Kind::list) && a.as_seq().flavor == b.as_seq().flavor &&
       (a.as_seq().flavor == Flavor::list || a.as_seq().flavor == Flavor::tuple)) {
     const auto &x = a.as_seq().items, &y = b.as_seq().items;
@@ -389,10 +399,13 @@ bool contains(Heap& heap, const Value& container, const Value& item) {
     if (!item.is(Kind::string)) {
       raise(format("'in <string>' requires string as left operand, not {}", type_name(item)));
     }
-    heap.copied(container.text().size());
+    heap.searched(container.text().size(), item.text().size());
     return container.text().find(item.text()) != std::string::npos;
   }
-  if (container.is(Kind::dict)) return container.as_map().find(item) != nullptr;
+  if (container.is(Kind::dict)) {
+    if (item.is(Kind::string)) heap.copied(item.text().size());
+    return container.as_map().find(item) != nullptr;
+  }
   if (container.is(Kind::undefined)) return false;
   if (!container.is(Kind::list)) raise(format("argument of type '{}' is not iterable", type_name(container)));
   const Value walked = iterate(heap, container);
@@ -514,6 +527,7 @@ void write_repr(Sink& out, const Value& v) {
       return;
     case Kind::string:
       if (v.as_str().markup) out.add("Markup(");
+      out.heap().walked(v.text().size());
       write_string_repr(out, v.text());
       if (v.as_str().markup) out.add(')');
       return;
@@ -538,7 +552,10 @@ void write_text(Sink& out, const Value& v) {
 }
 
 std::string to_text(Heap& heap, const Value& v) {
-  if (v.is(Kind::string)) return v.text();
+  if (v.is(Kind::string)) {
+    heap.copied(v.text().size());
+    return v.text();
+  }
   Sink out(heap);
   write_text(out, v);
   return out.take();
@@ -583,7 +600,7 @@ Value iterate(Heap& heap, const Value& v) {
 int64_t length(const Value& v) {
   switch (v.kind()) {
     case Kind::string:
-      return static_cast<int64_t>(v.as_str().ascii ? v.text().size() : count_code_points(v.text()));
+      return static_cast<int64_t>(v.as_str().length);
     case Kind::undefined:
       return 0;
     case Kind::dict:

@@ -94,6 +94,7 @@ class Value {
 
 struct Str : Object {
   std::string text;
+  size_t length = 0;    // in code points
   bool ascii = true;    // then bytes are code points
   bool markup = false;  // came from `safe` or `escape`
 };

@@ -5,8 +5,9 @@
 
 One object a line: source, and output, or error: true where jinja2 raises. All see the same CONTEXT (the first line).
 """
+import glob
 import json
-import sys
+import os
 
 import jinja2
 import jinja2.ext
@@ -20,6 +21,11 @@ CONTEXT = {
     "msgs": [{"role": "system", "content": "S"}, {"role": "user", "content": "U1", "n": 2},
              {"role": "assistant", "content": None}, {"role": "user", "content": "U2", "n": 1}],
     "nested": {"x": {"y": [{"z": "deep"}]}}, "html": "<b>\"a\" & 'b'</b>", "lines": "one\n  two\n\nthree\r\nfour",
+    "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "<think>no</think>\n Hi "},
+                 {"role": "assistant", "content": "Yes.", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1.5}}}]},
+                 {"role": "user", "content": [{"type": "text", "text": "One "}, {"type": "image"}, {"type": "text", "text": "two"}]}],
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "number"}}}}}],
+    "add_generation_prompt": True, "bos_token": "<s>", "eos_token": "</s>",
     "tree": [{"v": 1, "c": [{"v": 2, "c": []}, {"v": 3, "c": [{"v": 4, "c": []}]}]}, {"v": 5, "c": []}],
 }
 
@@ -765,6 +771,8 @@ def main():
     print(json.dumps(CONTEXT))
     env = environment()
     sources = ["{{ " + line + " }}" for line in EXPRESSIONS.strip("\n").split("\n")] + TEMPLATES
+    corpus = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fuzz/corpus/template")
+    sources += [open(name, encoding="utf-8").read() for name in sorted(glob.glob(corpus + "/*.jinja"))]
     for source in sources:
         row = {"source": source}
         try:
