@@ -1,14 +1,14 @@
 /* Ingle's C ABI. What is declared here stays: later versions only add. The contract is docs/contracts/abi.md.
 
    - Handles are opaque and reference-counted. x_create, x_load and the like give one reference; x_retain adds
-   one, x_release takes one away. Releasing NULL does nothing, and any order of release is safe.
+     one, x_release takes one away. Releasing NULL does nothing, and any order of release is safe.
    - A function that can fail returns an ingle_code, and says more through its last parameter when that is not
-   NULL: *err becomes an error that the caller releases, or NULL on success. What other out-parameters point
-   to is NULL or zero after a failure. Functions that cannot fail return their value.
+     NULL: *err becomes an error that the caller releases, or NULL on success. What other out-parameters point
+     to is NULL or zero after a failure. Functions that cannot fail return their value.
    - Strings are UTF-8. Keys and paths end with a NUL. Texts come with a length in bytes; -1 means up to the
-   NUL. What is returned as text has a length and a NUL.
+     NUL. What is returned as text has a length and a NUL.
    - Structs begin with their size: start from X_INIT, so that a newer library knows what an older program
-   meant.
+     meant.
    - Any handle may be used on any thread. Sessions and samplers serve one call at a time: a second one gets
      INGLE_E_BUSY, except for ingle_session_cancel, retain and release. */
 #ifndef INGLE_INGLE_H
