@@ -167,7 +167,6 @@ void read_options(const Checkpoint& file, Vocabulary& v) {
   v.add_space_prefix = v.model == VocabularyModel::sentencepiece_bpe || v.model == VocabularyModel::unigram;
   v.add_space_prefix = file.find_bool("tokenizer.ggml.add_space_prefix").value_or(v.add_space_prefix);
   v.remove_extra_whitespaces = file.find_bool("tokenizer.ggml.remove_extra_whitespaces").value_or(false);
-  v.whitespace_as_suffix = false;
   v.lowercase = file.find_bool("tokenizer.ggml.normalizer.lowercase").value_or(true);
   v.strip_accents = file.find_bool("tokenizer.ggml.normalizer.strip_accents").value_or(v.lowercase);
   if (v.model != VocabularyModel::unigram) return;

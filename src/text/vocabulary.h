@@ -49,7 +49,6 @@ struct Vocabulary {
   std::vector<TokenId> suffix;  // what add_special appends
   bool add_space_prefix = false;
   bool remove_extra_whitespaces = false;
-  bool whitespace_as_suffix = false;
   bool lowercase = true, strip_accents = true;  // wordpiece
   std::vector<unsigned char> charsmap;          // unigram
 
