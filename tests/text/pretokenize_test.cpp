@@ -1,6 +1,7 @@
 // Where each pattern cuts, against a regular-expression library run on the published patterns
 // (tests/data/text/make_pretokenize.py), and how much work it is.
 #include <algorithm>
+#include <cstring>
 
 #include "small_stack.h"
 #include "vocabs.h"
@@ -37,7 +38,6 @@ TEST_CASE("pre-tokenizers are listed once, and an unknown name is none") {
 }
 
 TEST_CASE("pre-tokenizers take linear work and little stack") {
-  constexpr size_t kSize = 1 << 20;
   on_small_stack([] {
     std::vector<size_t> ends;
     std::vector<const text::Stage*> seen;
@@ -46,8 +46,10 @@ TEST_CASE("pre-tokenizers take linear work and little stack") {
       seen.push_back(spec.stages.data());
       for (const char* unit : {"a", "A", " ", "\n", "1", ".", "'", "é", "中", "\u0301", "\xFF", "aA", " \n",
                                "1½", "A\u0301", " a", "\t", "½"}) {
+        // A square would show at either size.
+        const size_t size = std::strchr("a \n1", unit[0]) && !unit[1] ? 1 << 20 : 1 << 16;
         std::string text;
-        while (text.size() < kSize) text += unit;
+        while (text.size() < size) text += unit;
         text::Work work;
         text::pre_tokenize(spec, text, ends, work);
         INFO(spec.name << " '" << unit << "' scanned " << work.scanned);
