@@ -55,6 +55,9 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
   packed_.resize(plan_->weights.size());
   tables_.resize(plan_->weights.size());
   owned_.resize(plan_->weights.size());
+  for (const Op& op : plan_->ops)
+    if (const auto* embed = std::get_if<op::Embed>(&op))
+      precise_ = plan_->buffers[static_cast<size_t>(embed->out)].width < kPreciseBelow;
   const std::vector<bool> product = weights_of_products();
   uint64_t total = 1, done = 0;
   for (const PlanWeight& w : plan_->weights) total += w.tensor->bytes;
@@ -70,6 +73,7 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
                                        plan_->weights[i].tensor->name);
     }
   }
+  if (options.progress) options.progress(1);
 }
 
 std::vector<bool> CpuProgram::weights_of_products() const {
@@ -193,11 +197,13 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
 
   int64_t hidden = 1, inner = 1, k_width = 1, v_width = 1, group = 1, dk = 1, dv = 1, scratch = 64;
   bool quantised = false;
+  const int64_t most_rows =
+      std::max(max_tokens, 2 * max_wanted);  // of one product; the head takes rows twice
   for (const Op& op : plan_->ops) {
     each_product(op, [&](const LinearSpec& w) {
       const kernels::PackedWeight& p = packed(w.weight);
       quantised |= p.row->activation == kernels::kActQ8;
-      scratch = std::max(scratch, p.row->scratch_bytes(max_tokens, p.k));
+      scratch = std::max(scratch, p.row->scratch_bytes(most_rows, p.k));
     });
     if (const auto* a = std::get_if<op::AttentionInput>(&op)) {
       hidden = std::max(hidden, packed(a->wq.weight).k);
@@ -214,12 +220,15 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
     }
     if (const auto* h = std::get_if<op::Head>(&op)) hidden = std::max(hidden, packed(h->w.weight).k);
   }
-  ws->hidden.allocate(context_.allocator, std::max(max_tokens, 2 * max_wanted), hidden, quantised);
+  ws->hidden.allocate(context_.allocator, most_rows, hidden, quantised);
   ws->inner.allocate(context_.allocator, max_tokens, inner, quantised);
-  ws->hidden_rest.allocate(context_.allocator, max_slices, hidden, quantised);
-  ws->inner_rest.allocate(context_.allocator, max_slices, inner, quantised);
-  ws->firsts.reserve(static_cast<size_t>(max_slices));
-  ws->total_bytes += ws->hidden.memory.size() + ws->inner.memory.size();
+  const int64_t rest_rows = precise_ ? max_tokens : max_slices;
+  ws->hidden_rest.allocate(context_.allocator, rest_rows, hidden, quantised);
+  ws->inner_rest.allocate(context_.allocator, rest_rows, inner, quantised);
+  ws->rest_rows.reserve(static_cast<size_t>(rest_rows));
+  ws->rest_of.resize(static_cast<size_t>(max_tokens));
+  ws->total_bytes += ws->hidden.memory.size() + ws->inner.memory.size() + ws->hidden_rest.memory.size() +
+                     ws->inner_rest.memory.size();
   ws->k = floats(max_tokens * k_width);
   ws->v = floats(max_tokens * v_width);
   ws->projected = floats(max_tokens * hidden);

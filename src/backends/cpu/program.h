@@ -13,8 +13,9 @@ namespace ingle::backends {
 
 constexpr int64_t kFfnColumns =
     128;  // columns of a gated feed-forward that one chunk makes; a multiple of 32
-constexpr int64_t kHeadColumns = 256;  // logits that one chunk makes
-constexpr size_t kMaxPhases = 8;       // of one op
+constexpr int64_t kPreciseBelow = 768;  // width of the residual stream
+constexpr int64_t kHeadColumns = 256;   // logits that one chunk makes
+constexpr size_t kMaxPhases = 8;        // of one op
 
 // Activations that feed matrix products: f32 rows, and their 8-bit form when a kernel wants it.
 struct ActivationBuffer {
@@ -39,12 +40,12 @@ struct WorkerScratch {
 };
 
 struct CpuWorkspace final : Workspace {
-  std::vector<Buffer> buffers;         // the plan's, f32 [max_tokens][width]
+  std::vector<Buffer> buffers;               // the plan's, f32 [max_tokens][width]
   ActivationBuffer hidden, inner;            // of the residual stream; of what o and down take
-  ActivationBuffer hidden_rest, inner_rest;  // what their 8 bits leave over, for the rows in `firsts`
-  std::vector<int32_t> firsts;               // rows at position 0: see product() in step.cpp
-  Buffer k, v, projected;              // f32 [max_tokens][…]
-  std::vector<Buffer> cosines, sines;  // per rotation [max_tokens][pairs]
+  ActivationBuffer hidden_rest, inner_rest;  // what their 8 bits leave over, for the rows in rest_rows
+  std::vector<int32_t> rest_rows, rest_of;   // rows that need it; for each row its place in rest_rows, or -1
+  Buffer k, v, projected;                    // f32 [max_tokens][…]
+  std::vector<Buffer> cosines, sines;        // per rotation [max_tokens][pairs]
   std::vector<WorkerScratch> workers;
   struct alignas(64) Counter {
     std::atomic<int64_t> next{0};
@@ -73,6 +74,14 @@ class CpuProgram final : public Program {
   }
   const kernels::VecRow& vec() const { return *vec_; }
   ThreadPool& pool() const { return *context_.pool; }
+  // Are all activations taken with 16 bits? So it is for the smallest models, whose logits 8 bits blur too
+  // much.
+  bool precise() const { return precise_; }
+  // A row is taken with 16 bits, in two 8-bit passes, when the model is precise, or when it is a sequence's
+  // first: every later token attends to it, and its activations are the largest there are ("massive
+  // activations", Sun et al., arXiv:2402.17762), so its rounding would stand in every logit. This depends on
+  // nothing but the model and the position, so results stay independent of the batch.
+  bool needs_rest(const BatchRow& row) const { return precise_ || row.position == 0; }
   void embed(Id table, int32_t token, float* out) const;
 
  private:
@@ -81,6 +90,7 @@ class CpuProgram final : public Program {
   BackendContext context_;
   PlanPtr plan_;
   const kernels::VecRow* vec_;
+  bool precise_ = false;
   std::vector<std::optional<kernels::PackedWeight>>
       packed_;                                 // empty: only rows are read, straight from the file
   std::vector<quant::QuantWeight> tables_;     // for those, the file's own blocks

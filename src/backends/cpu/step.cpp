@@ -49,10 +49,8 @@ struct CpuStep {
 
   static bool quantised(const PackedWeight& w) { return w.row->activation == kernels::kActQ8; }
 
-  // y = w x for groups of w's rows. The first token of a sequence gets its products a second time, on what
-  // its 8 bits left over: every later token attends to it, and its activations are the largest there are
-  // ("massive activations", Sun et al., arXiv:2402.17762), so its rounding would stand in every logit. The
-  // weights are in cache by then.
+  // y = w x for groups of w's rows. Some rows get their products a second time, on what their 8 bits left
+  // over, while the weights are still in cache: see needs_rest().
   void product(const LinearSpec& spec, const ActivationBuffer& x, const ActivationBuffer* rest, int64_t m,
                float* y, int64_t ldy, bool accumulate, int64_t group0, int64_t group1) const {
     const PackedWeight& w = p.packed(spec.weight);
@@ -71,9 +69,14 @@ struct CpuStep {
     if (!rest || !quantised(w)) return;
     args.bias = nullptr;
     args.accumulate = 1;
-    for (size_t i = 0; i < ws.firsts.size(); ++i) {
+    if (p.precise()) {
+      args.x = rest->rows(0, m, w.k);
+      w.row->run(&args);
+      return;
+    }
+    for (size_t i = 0; i < ws.rest_rows.size(); ++i) {
       args.x = rest->rows(static_cast<int64_t>(i), 1, w.k);
-      args.y = y + ws.firsts[i] * ldy;
+      args.y = y + ws.rest_rows[i] * ldy;
       w.row->run(&args);
     }
   }
@@ -125,9 +128,8 @@ struct CpuStep {
   void quantise_columns(const ActivationBuffer& x, const ActivationBuffer& rest, int64_t r, int64_t column,
                         int64_t count, const float* values) const {
     x.quantise(p.vec(), r, column, count, values);
-    for (size_t i = 0; i < ws.firsts.size(); ++i)
-      if (ws.firsts[i] == r)
-        rest.quantise_rest(p.vec(), static_cast<int64_t>(i), x, r, column, count, values);
+    if (const int32_t i = ws.rest_of[static_cast<size_t>(r)]; i >= 0)
+      rest.quantise_rest(p.vec(), i, x, r, column, count, values);
   }
 
   // x += post(w in), for `in` that is ready in ws.inner.
@@ -353,9 +355,12 @@ struct CpuStep {
 void CpuProgram::run(Workspace& workspace, const Batch& batch) const noexcept {
   auto& ws = static_cast<CpuWorkspace&>(workspace);
   ws.rows.fill(batch);
-  ws.firsts.clear();
-  for (int64_t r = 0; r < ws.rows.size(); ++r)
-    if (ws.rows.rows[static_cast<size_t>(r)].position == 0) ws.firsts.push_back(static_cast<int32_t>(r));
+  ws.rest_rows.clear();
+  for (int64_t r = 0; r < ws.rows.size(); ++r) {
+    const bool rest = needs_rest(ws.rows.rows[static_cast<size_t>(r)]);
+    ws.rest_of[static_cast<size_t>(r)] = rest ? static_cast<int32_t>(ws.rest_rows.size()) : -1;
+    if (rest) ws.rest_rows.push_back(static_cast<int32_t>(r));
+  }
   ws.stop = false;
   for (CpuWorkspace::Counter& c : ws.counters) c.next.store(0, std::memory_order_relaxed);
   context_.pool->run([&](int worker) { CpuStep{*this, ws, batch, worker, ws.rows.size()}.walk(); });
