@@ -1,9 +1,6 @@
 // Float matmul tiles with AVX-512F: one ascending fma chain over k per output, lanes are rows.
-#ifdef INGLE_SIMDE
-#define SIMDE_ENABLE_NATIVE_ALIASES
-#include <simde/x86/avx512.h>
-#include <simde/x86/f16c.h>
-#include <simde/x86/fma.h>
+#ifdef INGLE_SIMDE  // a test's emulation of the intrinsics (tests/kernels/simde_shim.h)
+#include INGLE_SIMDE
 #else
 #include <immintrin.h>
 #endif

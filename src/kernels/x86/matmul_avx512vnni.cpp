@@ -1,10 +1,7 @@
 // Integer matmul tiles with AVX-512 VNNI: one block of 16 rows is unpacked into eight registers, and each
 // token of the tile takes eight vpdpbusd with its activations as a broadcast memory operand. Lanes are rows.
-#ifdef INGLE_SIMDE
-#define SIMDE_ENABLE_NATIVE_ALIASES
-#include <simde/x86/avx512.h>
-#include <simde/x86/f16c.h>
-#include <simde/x86/fma.h>
+#ifdef INGLE_SIMDE  // a test's emulation of the intrinsics (tests/kernels/simde_shim.h)
+#include INGLE_SIMDE
 #else
 #include <immintrin.h>
 #endif
