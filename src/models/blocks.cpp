@@ -32,10 +32,11 @@ struct DecoderBuild {
   GraphBuilder& b;
   const Config& config;
   const Decoder& decoder;
+  float norm_eps;
   Id x, q, attended;
 
   NormSpec norm(const TensorName& name, int64_t width, NormKind kind) const {
-    NormSpec n{kind, b.vector(with(name, ".weight"), width), kNone, decoder.norm_eps};
+    NormSpec n{kind, b.vector(with(name, ".weight"), width), kNone, norm_eps};
     if (kind == NormKind::layer) n.bias = b.find_vector(with(name, ".bias"), width);
     return n;
   }
@@ -111,22 +112,16 @@ struct DecoderBuild {
 
 Rope read_rope(const Config& config) {
   Rope rope;
-  rope.theta = config.need_float("rope.freq_base");
+  rope.theta = config.need_positive("rope.freq_base");
   rope.n_rotated = config.n_rotated;
   const std::string where = config.file().name();
-  if (!(rope.theta > 0) || !std::isfinite(rope.theta))
-    fail(Code::corrupt, where + ", key " + config.prefixed("rope.freq_base"),
-         format("is {}, expected a positive number", rope.theta));
   const std::string* kind = config.find_string("rope.scaling.type");
   if (kind && *kind != "none" && *kind != "linear")
     fail(Code::unsupported, where + ", key " + config.prefixed("rope.scaling.type"),
          format("RoPE scaling '{}' is not understood; expected none or linear", *kind));
-  if (kind && *kind == "linear") {
-    rope.linear_factor = config.need_float("rope.scaling.factor");
-    if (!(rope.linear_factor > 0) || !std::isfinite(rope.linear_factor))
-      fail(Code::corrupt, where + ", key " + config.prefixed("rope.scaling.factor"),
-           format("is {}, expected a positive number", rope.linear_factor));
-  }
+  // A factor without a type is linear, as llama.cpp has it.
+  if (kind ? *kind == "linear" : config.find_float("rope.scaling.factor").has_value())
+    rope.linear_factor = config.need_positive("rope.scaling.factor");
   if (config.find_float("rope.scale_linear") && !kind)
     fail(Code::unsupported, where + ", key " + config.prefixed("rope.scale_linear"),
          "the old spelling of linear RoPE scaling", "convert the file with a current converter");
@@ -146,15 +141,15 @@ Attention usual_attention(const Config& config) {
 Mlp usual_mlp(const Config& config) { return {config.n_ffn, Activation::silu, Presence::no}; }
 
 backends::Plan build_decoder(GraphBuilder& b, const Config& config, const Decoder& decoder) {
-  if (!(decoder.norm_eps > 0) || !std::isfinite(decoder.norm_eps))
-    fail(Code::corrupt, config.file().name(),
-         format("the norms' epsilon is {}, expected a positive number", decoder.norm_eps));
   const TensorName embedding{"token_embd.weight", "model.embed_tokens.weight"};
   const TensorName output{"output.weight", "lm_head.weight"};
+  const char* epsilon =
+      decoder.norm == NormKind::layer ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
   const Attention first = decoder.layer(0).attention;
   DecoderBuild build{b,
                      config,
                      decoder,
+                     static_cast<float>(config.need_positive(epsilon)),
                      b.buffer(config.hidden),
                      b.buffer(int64_t{first.heads.n_heads} * first.heads.dk),
                      b.buffer(int64_t{first.heads.n_heads} * first.heads.dv)};

@@ -47,7 +47,6 @@ struct Layer {
 
 struct Decoder {
   NormKind norm = NormKind::rms;
-  float norm_eps = 0;
   float embedding_scale = 1;
   float logit_softcap = 0;
   std::function<Layer(int64_t index)> layer;

@@ -1,6 +1,7 @@
 #include "models/config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 
@@ -21,17 +22,22 @@ Config::Config(const formats::Checkpoint& file) : file_(&file) {
   n_context = ranged("context_length", {}, 1, int64_t{1} << 40);
   n_heads = ranged("attention.head_count", {}, 1, 1 << 16);
   n_kv_heads = kv_heads();
+  if (n_heads > hidden && !find_int("attention.key_length"))
+    fail(Code::corrupt, file.name() + ", key " + prefixed("attention.head_count"),
+         format("is {}, expected at most the width of {}", n_heads, hidden));
   dk = ranged("attention.key_length", hidden / n_heads, 1, 1 << 16);
-  dv = ranged("attention.value_length", dk, 1, 1 << 16);
+  dv = ranged("attention.value_length", hidden / n_heads, 1, 1 << 16);
   n_rotated = ranged("rope.dimension_count", dk, 1, dk);
   if (n_rotated % 2 != 0)
     fail(Code::corrupt, file.name() + ", key " + prefixed("rope.dimension_count"),
          format("is {}, expected an even number", n_rotated));
-  if (const auto eps = find_float("attention.layer_norm_rms_epsilon")) norm_eps = static_cast<float>(*eps);
-  if (const auto w = find_int("attention.sliding_window"); w && *w > 0)
+  if (const auto w = find_int("attention.sliding_window"); w && *w != 0)
     window = ranged("attention.sliding_window", {}, 1, kMost);
   const formats::TensorInfo* embedding = file.find("token_embd.weight");
   n_vocab = embedding ? embedding->shape.rows() : ranged("vocab_size", 0, 0, kMost);
+  if (n_vocab > kMost)
+    fail(Code::unsupported, file.name() + ", tensor token_embd.weight",
+         format("has {} rows, expected at most {}", n_vocab, kMost));
 }
 
 int64_t Config::ranged(const std::string& key, std::optional<int64_t> fallback, int64_t low,
@@ -42,6 +48,14 @@ int64_t Config::ranged(const std::string& key, std::optional<int64_t> fallback, 
   if (value < low || value > high)
     fail(Code::corrupt, file_->name() + ", key " + prefixed(key),
          format("is {}, expected {} to {}", value, low, high));
+  return value;
+}
+
+double Config::need_positive(const std::string& key) const {
+  const double value = need_float(key);
+  if (!(value > 0) || !std::isfinite(value))
+    fail(Code::corrupt, file_->name() + ", key " + prefixed(key),
+         format("is {}, expected a positive number", value));
   return value;
 }
 

@@ -21,13 +21,13 @@ class Config {
   int64_t n_layers = 0, hidden = 0, n_ffn = 0, n_context = 0, n_vocab = 0;
   int64_t n_heads = 0, n_kv_heads = 0, dk = 0, dv = 0;  // dk, dv: hidden / n_heads when the file has no key
   int64_t n_rotated = 0;                                // values of a head that RoPE turns; dk when absent
-  float norm_eps = 0;
-  std::optional<int64_t> window;  // sliding attention, tokens seen
+  std::optional<int64_t> window;                        // sliding attention, tokens seen
 
   // Keys without the architecture's prefix ("rope.freq_base").
   std::optional<int64_t> find_int(const std::string& key) const { return file_->find_int(prefixed(key)); }
   std::optional<double> find_float(const std::string& key) const { return file_->find_float(prefixed(key)); }
   double need_float(const std::string& key) const { return file_->need_float(prefixed(key)); }
+  double need_positive(const std::string& key) const;  // finite and above zero
   const std::string* find_string(const std::string& key) const { return file_->find_string(prefixed(key)); }
   std::string prefixed(const std::string& key) const { return architecture_ + "." + key; }
 

@@ -9,6 +9,9 @@ namespace ingle::models {
 namespace {
 
 constexpr int64_t kFullEvery = 6;
+// The 27B model scales logits by hidden / heads instead of the head's width. Files have no key for it;
+// llama.cpp, too, knows the model by its layers.
+constexpr int64_t k27BLayers = 62;
 constexpr double kLocalTheta = 10000;  // of the sliding layers; files name it only when it differs
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
@@ -19,13 +22,19 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   full.attention.head_norms = true;
   full.attention.window = 0;
   full.mlp.act = Activation::gelu_tanh;
+  if (config.n_layers == k27BLayers)
+    full.attention.scale = static_cast<float>(
+        1 / std::sqrt(static_cast<double>(config.hidden) / static_cast<double>(config.n_heads)));
   Layer sliding = full;
   sliding.attention.window = *config.window;
-  sliding.attention.rope.theta = config.find_float("rope.freq_base_swa").value_or(kLocalTheta);
+  const std::string local_theta = "rope.freq_base_swa";
+  sliding.attention.rope.theta =
+      config.find_float(local_theta) ? config.need_positive(local_theta) : kLocalTheta;
   sliding.attention.rope.linear_factor = 1;
-  Decoder decoder{.norm_eps = config.norm_eps};
+  Decoder decoder;
   decoder.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
-  decoder.logit_softcap = static_cast<float>(config.find_float("final_logit_softcapping").value_or(0));
+  if (config.find_float("final_logit_softcapping"))
+    decoder.logit_softcap = static_cast<float>(config.need_positive("final_logit_softcapping"));
   decoder.layer = [&](int64_t i) { return (i + 1) % kFullEvery == 0 ? full : sliding; };
   return build_decoder(b, config, decoder);
 }

@@ -1,5 +1,8 @@
 // Llama 1, 2, 3 and what shares their shape in GGUF files: Mistral (sliding window), SmolLM, Vicuna, Yi, …
 // Touvron et al., "LLaMA", arXiv:2302.13971; "The Llama 3 Herd of Models", arXiv:2407.21783.
+#include <cmath>
+
+#include "core/error.h"
 #include "models/architecture.h"
 
 namespace ingle::models {
@@ -12,7 +15,11 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   layer.attention.rope.adjacent_pairs = true;
   const graph::TensorName factors{"rope_freqs.weight", ""};
   if (b.has(factors)) layer.attention.rope.frequency_factors = b.values(factors, config.n_rotated / 2);
-  return build_decoder(b, config, {.norm_eps = config.norm_eps, .layer = [&](int64_t) { return layer; }});
+  for (const float factor : layer.attention.rope.frequency_factors)
+    if (!(factor > 0) || !std::isfinite(factor))
+      fail(Code::corrupt, config.file().name() + ", tensor " + factors.gguf,
+           format("a factor is {}, expected a positive number", factor));
+  return build_decoder(b, config, {.layer = [&](int64_t) { return layer; }});
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer layer{usual_attention(config), usual_mlp(config)};
   layer.attention.head_norms = true;
-  return build_decoder(b, config, {.norm_eps = config.norm_eps, .layer = [&](int64_t) { return layer; }});
+  return build_decoder(b, config, {.layer = [&](int64_t) { return layer; }});
 }
 
 }  // namespace
