@@ -1,4 +1,4 @@
-# Checks that are no executables of ours, with the label `static`: arrows, public headers, and what was built.
+# Checks that are no executables of ours: arrows, public headers, and what was built (label `static`), the command line.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 function(ingle_check name)
@@ -35,4 +35,10 @@ if(NOT INGLE_SANITIZE AND NOT INGLE_COVERAGE)
                   ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/binaries.py ${check} $<TARGET_FILE:ingle_c>)
     endforeach()
   endif()
+endif()
+
+# The command line as its users run it.
+if(TARGET ingle_cli)
+  add_test(NAME cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/cli/cli_test.py
+                            $<TARGET_FILE:ingle_cli> ${CMAKE_CURRENT_SOURCE_DIR}/data/models)
 endif()

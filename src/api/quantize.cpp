@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 
 #include "api/impl.h"
@@ -19,7 +20,8 @@ const quant::QuantFormat& need_encoder(const std::string& type) {
   std::string known;
   for (const quant::QuantFormat* f : quant::all_formats())
     if (f->encode_row && f->dtype.ggml_id >= 0) known += (known.empty() ? "" : ", ") + std::string(f->name);
-  fail(Code::unsupported, "option type", format("'{}' cannot be written; expected one of {}", type, known));
+  fail(Code::invalid_argument, "option type",
+       format("'{}' cannot be written; expected one of {}", type, known));
 }
 
 // What a matrix becomes: the wanted type, or where its rows do not divide into that type's blocks the 32-wide
@@ -62,7 +64,10 @@ void encode_tensor(ThreadPool& pool, const quant::QuantWeight& from, const quant
 
 void quantize(const Runtime& runtime, const std::string& from, const std::string& to, const std::string& type,
               const std::function<bool(float)>& progress) {
-  if (from == to) fail(Code::invalid_argument, to, "is the input itself, which is never touched");
+  // Also by another path or a link: the input may be mapped, and is the user's only copy.
+  std::error_code absent;
+  if (from == to || std::filesystem::equivalent(from, to, absent))
+    fail(Code::invalid_argument, to, "is the input itself, which is never touched");
   const quant::QuantFormat& wanted = need_encoder(type);
   const formats::CheckpointPtr file = formats::open_gguf(from, quant::dtype_table());
   formats::GgufMeta meta;

@@ -16,11 +16,14 @@ struct ChatFlags {
 };
 
 constexpr const char* kHelp =
-    "/help  this list\n/system TEXT  set the system message and start over\n/regen  another answer to the "
-    "last message\n"
-    "/undo  take the last exchange back\n/stats  timings\n/quit  leave (also Ctrl-D)\n\"\"\"  begin and end "
-    "a message of "
-    "several lines\nCtrl-C stops an answer.\n";
+    "/help          this list\n"
+    "/system TEXT   set the system message and start over\n"
+    "/regen         another answer to the last message\n"
+    "/undo          take the last exchange back\n"
+    "/stats         timings\n"
+    "/quit          leave (also Ctrl-D)\n"
+    "\"\"\"            begin and end a message of several lines\n"
+    "Ctrl-C stops an answer; where none is given, it leaves.\n";
 
 class Chat {
  public:
@@ -38,18 +41,19 @@ class Chat {
     std::string line;
     for (;;) {
       if (terminal) std::fprintf(stderr, "> ");
-      if (!read_message(line)) return kOk;
+      if (!read_message(line)) {
+        if (terminal) std::fputc('\n', stderr);
+        return kOk;
+      }
       if (line.empty()) continue;
       if (line == "/quit") return kOk;
+      int code = kOk;
       try {
-        if (line.front() == '/')
-          command(line);
-        else
-          say(line);
+        code = line.front() == '/' ? command(line) : say(line);
       } catch (const Error& e) {
-        std::fprintf(stderr, "ingle: %s\n", e.what());
-        if (!terminal) return exit_code(e);
+        code = report(e);
       }
+      if (code != kOk && !terminal) return code;
     }
   }
 
@@ -68,63 +72,77 @@ class Chat {
     if (!system.empty()) messages_.push_back({"system", system});
   }
 
-  void command(const std::string& line) {
+  int command(const std::string& line) {
     if (line == "/help") {
       std::fputs(kHelp, stderr);
     } else if (line == "/stats") {
       print_stats(session_, model_);
     } else if (line == "/undo") {
-      undo(2);
+      if (can_undo()) messages_.resize(messages_.size() - 2);
     } else if (line == "/regen") {
-      if (undo(1)) answer();
+      if (can_undo()) return regenerate();
     } else if (line.rfind("/system ", 0) == 0) {
       start_over(line.substr(8));
     } else {
-      std::fprintf(stderr, "'%s' is not a command; /help lists them\n", line.c_str());
+      std::fprintf(stderr, "'%s' is not a command; /help lists them\n", printable(line).c_str());
+      return kUsage;
     }
+    return kOk;
   }
 
-  bool undo(size_t n) {
-    const size_t keep = !messages_.empty() && messages_.front().role == "system" ? 1 : 0;
-    if (messages_.size() < keep + n) {
-      std::fprintf(stderr, "nothing to take back\n");
-      return false;
-    }
-    messages_.resize(messages_.size() - n);
-    return true;
+  bool can_undo() const {
+    const size_t first = !messages_.empty() && messages_.front().role == "system" ? 1 : 0;
+    if (messages_.size() >= first + 2) return true;
+    std::fprintf(stderr, "nothing to take back\n");
+    return false;
   }
 
-  void say(const std::string& text) {
+  int say(const std::string& text) {
     messages_.push_back({"user", text});
     try {
-      answer();
+      return answer();
     } catch (...) {
       messages_.pop_back();
       throw;
     }
   }
 
-  void answer() {
-    InterruptScope scope(&session_);
+  int regenerate() {
+    const Message old = std::move(messages_.back());
+    messages_.pop_back();
+    try {
+      return answer();
+    } catch (...) {
+      messages_.push_back(old);
+      throw;
+    }
+  }
+
+  int answer() {
     InterruptScope::clear();
+    const InterruptScope scope(&session_);
     {
       Progress bar("reading", !flags_.common.quiet);
       session_.feed_chat(messages_, [&](int64_t done, int64_t total) {
         bar.update(static_cast<float>(done) / static_cast<float>(total));
-        return true;
+        return !InterruptScope::interrupted();
       });
     }
     session_.begin(generate_options(flags_.sampling));
     std::string text;
-    for (TokenEvent event; event.finish == Finish::none;) {
+    TokenEvent event;
+    while (event.finish == Finish::none) {
       event = session_.next(sampler_);
       text += event.text;
       std::fwrite(event.text.data(), 1, event.text.size(), stdout);
       std::fflush(stdout);
     }
     std::fputc('\n', stdout);
+    std::fflush(stdout);
     messages_.push_back({"assistant", text});
     if (flags_.sampling.stats) print_stats(session_, model_);
+    if (event.finish == Finish::context) return report_full(session_, flags_.sampling.context);
+    return event.finish == Finish::cancelled ? kInterrupted : kOk;
   }
 
   const ChatFlags& flags_;
@@ -136,19 +154,23 @@ class Chat {
 
 }  // namespace
 
-void add_chat(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands) {
+void add_chat(CLI::App& app, Commands& commands) {
   auto flags = std::make_shared<ChatFlags>();
   CLI::App* c = app.add_subcommand("chat", "A conversation; commands begin with /");
   c->add_option("MODEL", flags->model, "A GGUF file")->required();
   c->add_option("-s,--system", flags->system, "A system message");
-  add_common(*c, flags->common);
   add_sampling(*c, flags->sampling);
+  add_common(*c, flags->common);
+  add_loading(*c, flags->common);
+  c->footer(
+      "Without a terminal each line of stdin is a message.\n\n"
+      "Examples:\n  ingle chat model.gguf\n  ingle chat model.gguf -s \"You answer in rhymes.\" --temp 1\n"
+      "  printf 'Hello\\nAnd again\\n' | ingle chat model.gguf --quiet");
   commands.emplace_back(c, [flags] {
+    make_sampler(flags->sampling);  // wrong options are told before a long load
     const auto runtime = make_runtime(flags->common);
     const Model model = load_model(*runtime, flags->model, flags->common);
-    if (!model.has_chat_template())
-      throw Error(Code::unsupported, flags->model, "the model has no chat template that can be used",
-                  "`ingle run --raw` continues text");
+    need_chat_template(model, flags->model);
     return Chat(*flags, model).loop();
   });
 }

@@ -4,13 +4,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ingle/ingle.hpp"
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace ingle::cli {
 
@@ -27,6 +29,7 @@ enum Exit : int {
   kInterrupted = 130,
 };
 int exit_code(const Error& error);
+int report(const Error& error);  // on stderr, with the hint; returns the exit code
 
 struct Common {
   bool json = false, quiet = false, verbose = false;
@@ -35,7 +38,13 @@ struct Common {
   std::string state_type;
   bool no_map = false;
 };
-void add_common(CLI::App& command, Common& common);
+void add_threads(CLI::App& command, Common& common);
+void add_common(CLI::App& command, Common& common);  // threads, kernel, quiet, verbose
+void add_loading(CLI::App& command, Common& common);
+CLI::Option* add_json(CLI::App& command, bool& json);
+// A whole number that may be written 8k or 2M (of 1024 and 1024²), checked against [low, 2^40].
+CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& help,
+                       int64_t low);
 
 struct SamplingFlags {
   SamplerOptions options;
@@ -46,11 +55,16 @@ struct SamplingFlags {
   int64_t context = 0, chunk = 512;
 };
 void add_sampling(CLI::App& command, SamplingFlags& flags);
+void add_session(CLI::App& command, int64_t& context, int64_t& chunk);
 Sampler make_sampler(const SamplingFlags& flags);
 GenerateOptions generate_options(const SamplingFlags& flags);
 
 std::unique_ptr<Runtime> make_runtime(const Common& common);
 Model load_model(const Runtime& runtime, const std::string& path, const Common& common);
+// Throws Code::unsupported, naming what can be done, when messages cannot be put to the model.
+void need_chat_template(const Model& model, const std::string& path);
+// Says on stderr that an answer was cut since the context is full; the exit code of it.
+int report_full(const Session& session, int64_t context);
 
 // A bar on a terminal's stderr, after the first second; elsewhere nothing.
 class Progress {
@@ -66,27 +80,41 @@ class Progress {
   int last_ = -1;
 };
 
-// Ctrl-C ends the running call of this session; false from the callback stops. Restored by the destructor.
+// Ctrl-C ends the process with kInterrupted: at once, or, while a scope lives, by the running call's own end
+// (what was begun is tidied up), and at once the second time.
+void catch_interrupts();
 class InterruptScope {
  public:
-  explicit InterruptScope(Session* session);
+  explicit InterruptScope(Session* session = nullptr);
   ~InterruptScope();
+  void watch(Session& session);  // Ctrl-C cancels it
   static bool interrupted();
+  static void check();  // throws Code::cancelled
   static void clear();
+
+ private:
+  bool before_;
 };
 
 std::string read_stdin();
 void print_stats(const Session& session, const Model& model);
 std::vector<TokenId> parse_ids(const std::string& text);  // "1,2,3", white space allowed
+std::string finish_name(Finish finish);
+// Text of a file, fit for a terminal: what could steer it becomes "\xNN".
+std::string printable(const std::string& text);
 
 // Each command adds itself to the app; its function runs after parsing and returns an exit code.
 using Command = std::function<int()>;
-void add_run(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands);
-void add_chat(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands);
-void add_inspect(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands);
-void add_tokenize(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands);
-void add_logprobs(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands);
-void add_quantize(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands);
-void add_doctor(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands);
+using Commands = std::vector<std::pair<CLI::App*, Command>>;
+void add_run(CLI::App& app, Commands& commands);
+void add_chat(CLI::App& app, Commands& commands);
+void add_inspect(CLI::App& app, Commands& commands);
+void add_tokenize(CLI::App& app, Commands& commands);
+void add_logprobs(CLI::App& app, Commands& commands);
+void add_quantize(CLI::App& app, Commands& commands);
+void add_doctor(CLI::App& app, Commands& commands);
+
+// Says on stderr what is wrong with the command line, and what was probably meant.
+int report_usage(const CLI::App& app, const std::exception& error, int argc, const char* const* argv);
 
 }  // namespace ingle::cli

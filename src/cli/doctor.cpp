@@ -1,39 +1,59 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "common.h"
+#include "json_out.h"
 
 namespace ingle::cli {
+namespace {
 
-void add_doctor(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands) {
+int64_t memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages < 0 || size < 0 ? 0 : static_cast<int64_t>(pages) * size;
+}
+
+void print_text(const Runtime& runtime, const std::string& failure) {
+  std::printf("ingle %s\nprocessor: %s\nthreads: %d\nmemory: %.1f GB\nbackends:", version(),
+              printable(runtime.processor()).c_str(), runtime.threads(),
+              static_cast<double>(memory_bytes()) / 1e9);
+  for (const std::string& b : runtime.backends()) std::printf(" %s", b.c_str());
+  std::puts("\nkernels:");
+  for (const KernelReport& k : runtime.kernels())
+    std::printf("  %-40s %s\n", k.name.c_str(), k.can_run ? "runs" : k.reason.c_str());
+  std::printf("self-test: %s\n", failure.empty() ? "ok" : failure.c_str());
+}
+
+void print_as_json(const Runtime& runtime, const std::string& failure) {
+  Json kernels = Json::array();
+  for (const KernelReport& k : runtime.kernels())
+    kernels.push_back({{"name", k.name}, {"runs", k.can_run}, {"reason", k.reason}});
+  print_json({{"version", version()},
+              {"processor", runtime.processor()},
+              {"threads", runtime.threads()},
+              {"memory_bytes", memory_bytes()},
+              {"backends", runtime.backends()},
+              {"kernels", kernels},
+              {"self_test", failure.empty() ? "ok" : failure}});
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Commands& commands) {
   auto common = std::make_shared<Common>();
   CLI::App* c =
       app.add_subcommand("doctor", "The machine, the kernels that run on it, and a self-test of them");
+  add_json(*c, common->json);
   add_common(*c, *common);
+  c->footer("Examples:\n  ingle doctor\n  ingle doctor --json\n  ingle doctor --kernel avx2");
   commands.emplace_back(c, [common] {
     const auto runtime = make_runtime(*common);
     const std::string failure = runtime->self_test();
-    if (common->json) {
-      nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
-      for (const KernelReport& k : runtime->kernels())
-        kernels.push_back({{"name", k.name}, {"runs", k.can_run}, {"reason", k.reason}});
-      const nlohmann::ordered_json out{{"version", version()},
-                                       {"processor", runtime->processor()},
-                                       {"threads", runtime->threads()},
-                                       {"backends", runtime->backends()},
-                                       {"kernels", kernels},
-                                       {"self_test", failure.empty() ? "ok" : failure}};
-      std::puts(out.dump().c_str());
-    } else {
-      std::printf("ingle %s\nprocessor: %s\nthreads: %d\nbackends:", version(), runtime->processor().c_str(),
-                  runtime->threads());
-      for (const std::string& b : runtime->backends()) std::printf(" %s", b.c_str());
-      std::puts("");
-      for (const KernelReport& k : runtime->kernels())
-        std::printf("  %-40s %s\n", k.name.c_str(), k.can_run ? "runs" : k.reason.c_str());
-      std::printf("self-test: %s\n", failure.empty() ? "ok" : failure.c_str());
-    }
+    if (common->json)
+      print_as_json(*runtime, failure);
+    else
+      print_text(*runtime, failure);
     return static_cast<int>(failure.empty() ? kOk : kCheckFailed);
   });
 }

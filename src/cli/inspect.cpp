@@ -1,19 +1,41 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common.h"
+#include "json_out.h"
 
 namespace ingle::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct InspectFlags {
   std::string model;
   bool tensors = false, json = false;
 };
+
+struct TypeUse {
+  int64_t tensors = 0;
+  uint64_t bytes = 0;
+};
+struct Summary {
+  std::map<std::string, TypeUse> types;
+  int64_t parameters = 0;
+  uint64_t bytes = 0;
+};
+
+Summary summarise(const FileReport& report) {
+  Summary s;
+  for (const FileTensor& t : report.tensors) {
+    TypeUse& use = s.types[t.type];
+    ++use.tensors;
+    use.bytes += t.bytes;
+    int64_t elements = 1;
+    for (const int64_t d : t.shape) elements *= d;  // the reader has checked that it fits
+    s.parameters += elements;
+    s.bytes += t.bytes;
+  }
+  return s;
+}
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string out;
@@ -21,48 +43,64 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return out.empty() ? "scalar" : out;
 }
 
+// The first bytes of a long value, whole characters only.
+std::string abridged(const std::string& value) {
+  constexpr size_t kShown = 200;
+  if (value.size() <= kShown) return value;
+  size_t n = kShown;
+  while (n > 0 && (static_cast<unsigned char>(value[n]) & 0xC0) == 0x80) --n;
+  return value.substr(0, n) + "…";
+}
+
+void print_as_json(const FileReport& report, const Summary& summary, bool tensors) {
+  Json out{{"container", report.container},    {"n_tensors", report.tensors.size()},
+           {"parameters", summary.parameters}, {"bytes", summary.bytes},
+           {"metadata", Json::object()},       {"types", Json::object()}};
+  for (const auto& [key, value] : report.metadata) out["metadata"][key] = value;
+  for (const auto& [type, use] : summary.types)
+    out["types"][type] = {{"tensors", use.tensors}, {"bytes", use.bytes}};
+  if (tensors) {
+    out["tensors"] = Json::array();
+    for (const FileTensor& t : report.tensors)
+      out["tensors"].push_back({{"name", t.name}, {"type", t.type}, {"shape", t.shape}, {"bytes", t.bytes}});
+  }
+  print_json(out);
+}
+
+void print_text(const FileReport& report, const Summary& summary, bool tensors) {
+  std::printf("%s, %zu tensors, %lld parameters, %.1f MB\n", report.container.c_str(), report.tensors.size(),
+              static_cast<long long>(summary.parameters), static_cast<double>(summary.bytes) / 1e6);
+  for (const auto& [type, use] : summary.types)
+    std::printf("  %-8s %5lld tensors  %10.1f MB\n", type.c_str(), static_cast<long long>(use.tensors),
+                static_cast<double>(use.bytes) / 1e6);
+  for (const auto& [key, value] : report.metadata)
+    std::printf("%s = %s\n", printable(key).c_str(), printable(abridged(value)).c_str());
+  if (!tensors) return;
+  for (const FileTensor& t : report.tensors)
+    std::printf("%-40s %-8s %s\n", printable(t.name).c_str(), t.type.c_str(), shape_text(t.shape).c_str());
+}
+
 int inspect_file(const InspectFlags& flags) {
   const FileReport report = inspect(flags.model);
-  std::map<std::string, std::pair<int64_t, uint64_t>> types;  // type → tensors, bytes
-  for (const FileTensor& t : report.tensors) {
-    ++types[t.type].first;
-    types[t.type].second += t.bytes;
-  }
-  if (flags.json) {
-    Json out{{"container", report.container}, {"metadata", Json::object()}, {"types", Json::object()}};
-    for (const auto& [key, value] : report.metadata) out["metadata"][key] = value;
-    for (const auto& [type, n] : types) out["types"][type] = {{"tensors", n.first}, {"bytes", n.second}};
-    if (flags.tensors) {
-      out["tensors"] = Json::array();
-      for (const FileTensor& t : report.tensors)
-        out["tensors"].push_back(
-            {{"name", t.name}, {"type", t.type}, {"shape", t.shape}, {"bytes", t.bytes}});
-    }
-    std::puts(out.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-    return kOk;
-  }
-  std::printf("%s, %zu tensors\n", report.container.c_str(), report.tensors.size());
-  for (const auto& [type, n] : types)
-    std::printf("  %-8s %5lld tensors  %10.1f MB\n", type.c_str(), static_cast<long long>(n.first),
-                static_cast<double>(n.second) / 1e6);
-  for (const auto& [key, value] : report.metadata) {
-    const std::string shown = value.size() > 200 ? value.substr(0, 200) + "…" : value;
-    std::printf("%s = %s\n", key.c_str(), shown.c_str());
-  }
-  if (flags.tensors)
-    for (const FileTensor& t : report.tensors)
-      std::printf("%-40s %-8s %s\n", t.name.c_str(), t.type.c_str(), shape_text(t.shape).c_str());
+  const Summary summary = summarise(report);
+  if (flags.json)
+    print_as_json(report, summary, flags.tensors);
+  else
+    print_text(report, summary, flags.tensors);
   return kOk;
 }
 
 }  // namespace
 
-void add_inspect(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands) {
+void add_inspect(CLI::App& app, Commands& commands) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* c = app.add_subcommand("inspect", "What a file holds; nothing is run");
   c->add_option("MODEL", flags->model, "A GGUF file")->required();
   c->add_flag("--tensors", flags->tensors, "List the tensors");
-  c->add_flag("--json", flags->json, "One JSON object on stdout");
+  add_json(*c, flags->json);
+  c->footer(
+      "Examples:\n  ingle inspect model.gguf\n  ingle inspect model.gguf --tensors\n"
+      "  ingle inspect model.gguf --json | jq .types");
   commands.emplace_back(c, [flags] { return inspect_file(*flags); });
 }
 

@@ -1,57 +1,76 @@
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <iterator>
 
 #include "common.h"
+#include "json_out.h"
 
 namespace ingle::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct LogprobFlags {
   Common common;
   std::string model, ids, ids_file;
-  int32_t top = 1;
-  int64_t greedy = 0, chunk = 512, context = 0;
+  int64_t top = 1, greedy = 0, chunk = 512, context = 0;
 };
 
 std::vector<TokenId> wanted_ids(const LogprobFlags& flags) {
-  if (flags.ids_file.empty()) return parse_ids(flags.ids);
-  std::ifstream file(flags.ids_file);
-  if (!file) throw Error(Code::not_found, flags.ids_file, "cannot be read");
-  return parse_ids({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
+  std::string text = flags.ids;
+  if (!flags.ids_file.empty()) {
+    std::ifstream file(flags.ids_file);
+    if (!file) throw Error(Code::io, flags.ids_file, "cannot be read");
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  std::vector<TokenId> ids = parse_ids(text);
+  if (ids.empty()) throw Error(Code::invalid_argument, "--ids", "no ids were given");
+  return ids;
+}
+
+Json score(Session& session, std::span<const TokenId> ids, int32_t top) {
+  Json rows = Json::array();
+  session.score(ids, [&](int64_t, std::span<const float> logits) {
+    InterruptScope::check();
+    Json row = Json::array();
+    for (const TokenLogprob& t : top_logprobs(logits, top)) row.push_back(Json::array({t.id, t.logprob}));
+    rows.push_back(std::move(row));
+  });
+  return rows;
+}
+
+Json go_on_greedily(Session& session, int64_t n) {
+  Json ids = Json::array();
+  if (n == 0) return ids;
+  GenerateOptions options;
+  options.max_tokens = n;
+  options.ignore_end = true;
+  session.begin(options);
+  Sampler sampler = Sampler::greedy();
+  for (TokenEvent event; event.finish == Finish::none;) {
+    event = session.next(sampler);
+    if (event.id >= 0) ids.push_back(event.id);
+    if (event.finish == Finish::cancelled) throw Error(Code::cancelled, "ingle", "interrupted");
+  }
+  return ids;
 }
 
 int logprobs(const LogprobFlags& flags) {
   const std::vector<TokenId> ids = wanted_ids(flags);
-  if (ids.empty()) throw Error(Code::invalid_argument, "--ids", "no ids were given");
   const auto runtime = make_runtime(flags.common);
+  InterruptScope scope;
   const Model model = load_model(*runtime, flags.model, flags.common);
   Session session(model, {flags.context, flags.chunk, 0});
-  Json top = Json::array();
-  session.score(ids, [&](int64_t, std::span<const float> logits) {
-    Json row = Json::array();
-    for (const TokenLogprob& t : top_logprobs(logits, flags.top))
-      row.push_back(Json::array({t.id, t.logprob}));
-    top.push_back(std::move(row));
-  });
-  Json greedy = Json::array();
-  Sampler sampler = Sampler::greedy();
-  if (flags.greedy > 0) {
-    GenerateOptions options;
-    options.max_tokens = flags.greedy;
-    options.ignore_end = true;
-    session.begin(options);
-    for (TokenEvent event; event.finish == Finish::none;) {
-      event = session.next(sampler);
-      if (event.id >= 0) greedy.push_back(event.id);
-    }
-  }
+  const int64_t context = flags.context ? flags.context : model.info().n_context;
+  const auto n = static_cast<int64_t>(ids.size());
+  if (n > context || flags.greedy > context - n + 1)  // the last id that is chosen need not be computed
+    throw Error(Code::context_full, "--ids",
+                std::to_string(n) + " ids and " + std::to_string(flags.greedy) +
+                    " greedy ones do not fit the context of " + std::to_string(context));
+  scope.watch(session);
+  const Json top = score(session, ids, static_cast<int32_t>(flags.top));
+  const Json greedy = go_on_greedily(session, flags.greedy);
   if (flags.common.json) {
-    std::puts(Json{{"ids", ids}, {"top", top}, {"greedy", greedy}}.dump().c_str());
+    print_json({{"ids", ids}, {"top", top}, {"greedy", greedy}});
     return kOk;
   }
   for (size_t i = 0; i < top.size(); ++i) {
@@ -65,18 +84,25 @@ int logprobs(const LogprobFlags& flags) {
 
 }  // namespace
 
-void add_logprobs(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands) {
+void add_logprobs(CLI::App& app, Commands& commands) {
   auto flags = std::make_shared<LogprobFlags>();
   CLI::App* c = app.add_subcommand("logprobs", "Log-probabilities of what follows each id of a prompt");
   c->add_option("MODEL", flags->model, "A GGUF file")->required();
-  c->add_option("--ids", flags->ids, "The prompt as ids: 1,2,3");
-  c->add_option("--ids-file", flags->ids_file, "A file of ids");
-  c->add_option("--top", flags->top, "Most likely ids per position")->check(CLI::Range(0, 1 << 20));
-  c->add_option("--greedy", flags->greedy, "Then so many ids greedily, past end-of-text ids too")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 32));
-  c->add_option("--chunk", flags->chunk, "Tokens of one step; never changes results");
-  c->add_option("--ctx", flags->context, "Tokens of context; 0: what the model was trained for");
+  CLI::Option* ids = c->add_option("--ids", flags->ids, "The prompt as ids: 1,2,3");
+  c->add_option("--ids-file", flags->ids_file, "A file of ids")->excludes(ids);
+  c->add_option("--top", flags->top, "Most likely ids per position")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
+  add_count(*c, "--greedy", flags->greedy, "Then so many ids greedily, past end-of-text ids too", 0);
+  add_json(*c, flags->common.json);
+  add_session(*c, flags->context, flags->chunk);
   add_common(*c, flags->common);
+  add_loading(*c, flags->common);
+  c->footer(
+      "Logarithms are natural. With --json: {\"ids\": […], \"top\": [[[id, logprob], …], …], \"greedy\": "
+      "[…]}\n\n"
+      "Examples:\n  ingle logprobs model.gguf --ids 1,2,3 --top 5\n"
+      "  ingle logprobs model.gguf --ids-file prompt.ids --greedy 32 --json\n"
+      "  ingle logprobs model.gguf --ids 1,2,3 --kernel ref --json");
   commands.emplace_back(c, [flags] { return logprobs(*flags); });
 }
 

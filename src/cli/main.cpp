@@ -5,32 +5,69 @@
 
 #include "common.h"
 
-int main(int argc, char** argv) {
-  using namespace ingle;
-  CLI::App app{
-      "Runs language models.\n\nExamples:\n  ingle run model.gguf \"What is the capital of France?\"\n"
-      "  ingle chat model.gguf\n  ingle inspect model.gguf --tensors\n",
-      "ingle"};
-  app.set_version_flag("--version", version());
+namespace ingle::cli {
+namespace {
+
+int run_parsed(const Commands& commands) {
+  for (const auto& [command, run] : commands)
+    if (command->parsed()) {
+      const int code = run();
+      if (std::fflush(stdout) != 0 || std::ferror(stdout))
+        throw Error(Code::io, "stdout", "cannot be written");
+      return code;
+    }
+  return kUsage;
+}
+
+// `ingle help run` is `ingle run --help`.
+std::vector<const char*> arguments(int argc, char** argv) {
+  std::vector<const char*> out(argv, argv + argc);
+  if (argc >= 2 && std::string(argv[1]) == "help") {
+    out.erase(out.begin() + 1);
+    out.push_back("--help");
+  }
+  return out;
+}
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app{"Runs language models on this machine.", "ingle"};
+  app.footer(
+      "Examples:\n  ingle run model.gguf \"What is the capital of France?\"\n  ingle chat model.gguf\n"
+      "  ingle inspect model.gguf --tensors\n\n"
+      "`ingle COMMAND --help` says more. Exit codes: 0 ok, 1 failure, 2 usage, 3 model not found,\n"
+      "4 unsupported or corrupt model, 5 out of memory, 6 context full, 7 check failed, 130 interrupted.");
+  app.set_version_flag("--version", std::string("ingle ") + version());
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
-  std::vector<std::pair<CLI::App*, cli::Command>> commands;
+  Commands commands;
+  add_run(app, commands);
+  add_chat(app, commands);
+  add_inspect(app, commands);
+  add_tokenize(app, commands);
+  add_logprobs(app, commands);
+  add_quantize(app, commands);
+  add_doctor(app, commands);
+  const std::vector<const char*> args = arguments(argc, argv);
+  const int n = static_cast<int>(args.size());
   try {
-    cli::add_run(app, commands);
-    cli::add_chat(app, commands);
-    cli::add_inspect(app, commands);
-    cli::add_tokenize(app, commands);
-    cli::add_logprobs(app, commands);
-    cli::add_quantize(app, commands);
-    cli::add_doctor(app, commands);
-    app.parse(argc, argv);
-    for (const auto& [command, run] : commands)
-      if (command->parsed()) return run();
+    app.parse(n, args.data());
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? cli::kOk : cli::kUsage;
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    return report_usage(app, e, n, args.data());
+  }
+  return run_parsed(commands);
+}
+
+}  // namespace
+}  // namespace ingle::cli
+
+int main(int argc, char** argv) {
+  using namespace ingle;
+  cli::catch_interrupts();
+  try {
+    return cli::run_command_line(argc, argv);
   } catch (const Error& e) {
-    std::fprintf(stderr, "ingle: %s\n", e.what());
-    return cli::exit_code(e);
+    return cli::report(e);
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "ingle: out of memory\n");
     return cli::kNoMemory;
@@ -38,5 +75,4 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "ingle: %s\n", e.what());
     return cli::kFailure;
   }
-  return cli::kUsage;
 }

@@ -1,10 +1,12 @@
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "common.h"
+#include "json_out.h"
 
 namespace ingle::cli {
 namespace {
@@ -13,12 +15,37 @@ struct RunFlags {
   Common common;
   SamplingFlags sampling;
   std::string model, prompt, system;
-  bool raw = false;
+  bool raw = false, wait = false;
 };
 
-std::string finish_name(Finish f) {
-  static constexpr const char* kNames[] = {"none", "end", "stop", "length", "cancelled", "context"};
-  return kNames[static_cast<int>(f)];
+// What is piped in beside a prompt. A pipe may have been inherited from a program that never writes to it, so
+// only one that speaks soon is read, unless it was asked for.
+std::string piped_text(const RunFlags& flags) {
+  constexpr int kPatienceMs = 3000;
+  struct stat status {};
+  if (isatty(STDIN_FILENO) || fstat(STDIN_FILENO, &status) != 0) return {};
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode)) return {};
+  pollfd in{STDIN_FILENO, POLLIN, 0};
+  if (!flags.wait && !S_ISREG(status.st_mode) && poll(&in, 1, kPatienceMs) == 0) {
+    if (!flags.common.quiet)
+      std::fprintf(stderr, "ingle: stdin is open but silent, going on without it; --stdin waits for it\n");
+    return {};
+  }
+  return read_stdin();
+}
+
+std::string whole_prompt(const RunFlags& flags, bool given) {
+  std::string prompt = flags.prompt;
+  if (!given || prompt == "-") {
+    if (!given && isatty(STDIN_FILENO))
+      throw Error(Code::invalid_argument, "PROMPT", "is missing", "give it as an argument or on stdin");
+    prompt = read_stdin();
+  } else if (const std::string context = piped_text(flags); !context.empty()) {
+    prompt = context + (context.ends_with('\n') ? "\n" : "\n\n") + prompt;
+  }
+  if (prompt.empty())
+    throw Error(Code::invalid_argument, "PROMPT", "is empty", "give it as an argument or on stdin");
+  return prompt;
 }
 
 void feed(Session& session, const RunFlags& flags, const std::string& prompt) {
@@ -37,30 +64,20 @@ void feed(Session& session, const RunFlags& flags, const std::string& prompt) {
   session.feed_chat(messages, progress);
 }
 
-int run(const RunFlags& flags) {
-  std::string prompt = flags.prompt;
-  if (!isatty(STDIN_FILENO) && (prompt.empty() || prompt == "-")) {
-    prompt = read_stdin();
-  }
-  if (prompt.empty())
-    throw Error(Code::invalid_argument, "PROMPT", "is empty", "give it as an argument or on stdin");
+int run(const RunFlags& flags, bool prompt_given) {
+  const Sampler prototype = make_sampler(flags.sampling);  // wrong options are told before a long load
+  const std::string prompt = whole_prompt(flags, prompt_given);
   const auto runtime = make_runtime(flags.common);
-  InterruptScope loading(nullptr);
+  InterruptScope scope;
   const Model model = load_model(*runtime, flags.model, flags.common);
-  if (!flags.raw && !model.has_chat_template()) {
-    const std::string why = model.chat_template().empty()
-                                ? "has no chat template: it is a base model, not one for conversations"
-                                : "has a chat template that cannot be used";
-    throw Error(Code::unsupported, flags.model, "the model " + why,
-                "use --raw to continue the text as it stands");
-  }
+  if (!flags.raw) need_chat_template(model, flags.model);
   Session session(model, {flags.sampling.context, flags.sampling.chunk, 0});
-  InterruptScope scope(&session);
-  Sampler sampler = make_sampler(flags.sampling);
+  scope.watch(session);
   feed(session, flags, prompt);
   session.begin(generate_options(flags.sampling));
+  Sampler sampler = prototype;
   std::string text;
-  nlohmann::ordered_json ids = nlohmann::ordered_json::array();
+  Json ids = Json::array();
   TokenEvent event;
   while (event.finish == Finish::none) {
     event = session.next(sampler);
@@ -71,28 +88,36 @@ int run(const RunFlags& flags) {
       std::fflush(stdout);
     }
   }
-  if (flags.common.json) {
-    const nlohmann::ordered_json out{{"text", text}, {"ids", ids}, {"finish", finish_name(event.finish)}};
-    std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-  } else {
+  if (flags.common.json)
+    print_json({{"text", text}, {"ids", ids}, {"finish", finish_name(event.finish)}});
+  else
     std::fputc('\n', stdout);
-  }
   if (flags.sampling.stats) print_stats(session, model);
+  if (event.finish == Finish::context) return report_full(session, flags.sampling.context);
   return event.finish == Finish::cancelled ? kInterrupted : kOk;
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands) {
+void add_run(CLI::App& app, Commands& commands) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* c = app.add_subcommand("run", "One answer to one prompt, streamed");
   c->add_option("MODEL", flags->model, "A GGUF file")->required();
-  c->add_option("PROMPT", flags->prompt, "The question; without it, stdin");
-  c->add_option("-s,--system", flags->system, "A system message");
-  c->add_flag("--raw", flags->raw, "Continue the text as it stands, without the model's chat template");
-  add_common(*c, flags->common);
+  const CLI::Option* prompt = c->add_option(
+      "PROMPT", flags->prompt, "The question; what is piped in stands before it, or in its place");
+  CLI::Option* system = c->add_option("-s,--system", flags->system, "A system message");
+  c->add_flag("--raw", flags->raw, "Continue the text as it stands, without the model's chat template")
+      ->excludes(system);
+  c->add_flag("--stdin", flags->wait, "Wait for what is piped in beside a PROMPT, however slow");
+  add_json(*c, flags->common.json);
   add_sampling(*c, flags->sampling);
-  commands.emplace_back(c, [flags] { return run(*flags); });
+  add_common(*c, flags->common);
+  add_loading(*c, flags->common);
+  c->footer(
+      "Examples:\n  ingle run model.gguf \"What is the capital of France?\"\n"
+      "  git diff | ingle run model.gguf \"Write a commit message for this change.\" --temp 0\n"
+      "  ingle run base.gguf --raw \"Once upon a time\" -n 64 --json");
+  commands.emplace_back(c, [flags, prompt] { return run(*flags, prompt->count() > 0); });
 }
 
 }  // namespace ingle::cli

@@ -2,19 +2,50 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
-#include <nlohmann/json.hpp>
+#include <limits>
 
 #include "common.h"
+#include "json_out.h"
 
 namespace ingle::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct TokenizeFlags {
   std::string what, text;
   bool jsonl = false, special = false, add_special = false, skip_special = false, pieces = false;
 };
+
+// ---- fields of a line's object; each throws a text that says what is wrong ----
+
+struct Wrong {
+  std::string what;
+};
+
+bool bool_field(const Json& in, const char* key) {
+  const auto found = in.find(key);
+  if (found == in.end()) return false;
+  if (!found->is_boolean()) throw Wrong{std::string("\"") + key + "\" is not true or false"};
+  return found->get<bool>();
+}
+
+std::string text_field(const Json& in) {
+  const auto found = in.find("text");
+  if (found == in.end() || !found->is_string()) throw Wrong{"\"text\" is missing or not a string"};
+  return found->get<std::string>();
+}
+
+std::vector<TokenId> ids_field(const Json& in) {
+  const auto found = in.find("ids");
+  if (found == in.end() || !found->is_array()) throw Wrong{"\"ids\" is missing or not an array"};
+  std::vector<TokenId> ids;
+  for (const Json& id : *found) {
+    const int64_t value = id.is_number_integer() ? id.get<int64_t>() : -1;
+    if (value < 0 || value > std::numeric_limits<TokenId>::max())
+      throw Wrong{id.dump(-1, ' ', false, Json::error_handler_t::replace) + " is not a token id"};
+    ids.push_back(static_cast<TokenId>(value));
+  }
+  return ids;
+}
 
 template <class F>
 int each_line(F f) {
@@ -23,68 +54,93 @@ int each_line(F f) {
     ++number;
     if (line.empty()) continue;
     const Json in = Json::parse(line, nullptr, false);
-    if (!in.is_object())
-      throw Error(Code::invalid_argument, "stdin, line " + std::to_string(number), "is not a JSON object");
+    const std::string where = "stdin, line " + std::to_string(number);
+    if (!in.is_object()) throw Error(Code::invalid_argument, where, "is not a JSON object in UTF-8");
     try {
-      std::puts(f(in).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-    } catch (const nlohmann::json::exception& e) {
-      throw Error(Code::invalid_argument, "stdin, line " + std::to_string(number), e.what());
+      print_json(f(in));
+    } catch (const Wrong& wrong) {
+      throw Error(Code::invalid_argument, where, wrong.what);
+    } catch (const Error& e) {
+      throw Error(e.code(), where + ", " + e.where(), e.message(), e.hint());
     }
   }
   return kOk;
 }
 
-int tokenize(const TokenizeFlags& flags) {
+void print_line(std::string text) {
+  text += '\n';
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+int tokenize(const TokenizeFlags& flags, bool given) {
   const Tokenizer tokenizer = Tokenizer::load(flags.what);
   if (flags.jsonl)
     return each_line([&](const Json& in) {
-      const auto text = in.at("text").get<std::string>();
+      const std::string text = text_field(in);
       return Json{
-          {"ids", tokenizer.encode(text, {in.value("special", false), in.value("add_special", false)})}};
+          {"ids", tokenizer.encode(text, {bool_field(in, "special"), bool_field(in, "add_special")})}};
     });
-  const std::string text = flags.text.empty() ? read_stdin() : flags.text;
+  const std::string text = given ? flags.text : read_stdin();
+  std::string ids;
   for (const TokenId id : tokenizer.encode(text, {flags.special, flags.add_special})) {
     if (flags.pieces)
-      std::printf("%d\t%s\n", id, tokenizer.token_text(id).c_str());
+      print_line(std::to_string(id) + '\t' + printable(tokenizer.token_text(id)));
     else
-      std::printf("%d ", id);
+      ids += (ids.empty() ? "" : " ") + std::to_string(id);
   }
-  if (!flags.pieces) std::puts("");
+  if (!flags.pieces) print_line(ids);
   return kOk;
 }
 
-int detokenize(const TokenizeFlags& flags) {
+int detokenize(const TokenizeFlags& flags, bool given) {
   const Tokenizer tokenizer = Tokenizer::load(flags.what);
   if (flags.jsonl)
     return each_line([&](const Json& in) {
-      const auto ids = in.at("ids").get<std::vector<TokenId>>();
-      return Json{{"text", tokenizer.decode(ids, in.value("skip_special", false))}};
+      const std::vector<TokenId> ids = ids_field(in);
+      return Json{{"text", tokenizer.decode(ids, bool_field(in, "skip_special"))}};
     });
-  const std::string ids = flags.text.empty() ? read_stdin() : flags.text;
-  std::puts(tokenizer.decode(parse_ids(ids), flags.skip_special).c_str());
+  print_line(tokenizer.decode(parse_ids(given ? flags.text : read_stdin()), flags.skip_special));
   return kOk;
 }
+
+constexpr const char* kWhat = "A GGUF file, with weights or vocabulary-only";
 
 }  // namespace
 
-void add_tokenize(CLI::App& app, std::vector<std::pair<CLI::App*, Command>>& commands) {
+void add_tokenize(CLI::App& app, Commands& commands) {
   auto flags = std::make_shared<TokenizeFlags>();
   CLI::App* c = app.add_subcommand("tokenize", "Text to token ids");
-  c->add_option("WHAT", flags->what, "A GGUF file, with weights or vocabulary-only")->required();
-  c->add_option("TEXT", flags->text, "The text; without it, stdin");
-  c->add_flag("--jsonl", flags->jsonl, "Objects {\"text\", \"special\", \"add_special\"} a line on stdin");
-  c->add_flag("--special", flags->special, "Control tokens in the text become control tokens");
-  c->add_flag("--add-special", flags->add_special, "Add the model's own BOS and EOS");
-  c->add_flag("--pieces", flags->pieces, "One id a line with its text");
-  commands.emplace_back(c, [flags] { return tokenize(*flags); });
+  c->add_option("WHAT", flags->what, kWhat)->required();
+  CLI::Option* text = c->add_option("TEXT", flags->text, "The text; without it, stdin");
+  CLI::Option* special =
+      c->add_flag("--special", flags->special, "Control tokens in the text become control tokens");
+  CLI::Option* add = c->add_flag("--add-special", flags->add_special, "Add the model's own BOS and EOS");
+  CLI::Option* pieces = c->add_flag("--pieces", flags->pieces, "One id a line with its text");
+  c->add_flag("--jsonl", flags->jsonl,
+              "{\"text\", \"special\", \"add_special\"} a line in, {\"ids\"} a line out")
+      ->excludes(text)
+      ->excludes(special)
+      ->excludes(add)
+      ->excludes(pieces);
+  c->footer(
+      "Examples:\n  ingle tokenize model.gguf \"Hello there\" --pieces\n"
+      "  ingle tokenize model.gguf --add-special < text.txt\n"
+      "  echo '{\"text\": \"Hello\", \"add_special\": true}' | ingle tokenize model.gguf --jsonl");
+  commands.emplace_back(c, [flags, text] { return tokenize(*flags, text->count() > 0); });
 
   auto back = std::make_shared<TokenizeFlags>();
   CLI::App* d = app.add_subcommand("detokenize", "Token ids to text");
-  d->add_option("WHAT", back->what, "A GGUF file, with weights or vocabulary-only")->required();
-  d->add_option("IDS", back->text, "1,2,3; without them, stdin");
-  d->add_flag("--jsonl", back->jsonl, "Objects {\"ids\", \"skip_special\"} a line on stdin");
-  d->add_flag("--skip-special", back->skip_special, "Leave control tokens out");
-  commands.emplace_back(d, [back] { return detokenize(*back); });
+  d->add_option("WHAT", back->what, kWhat)->required();
+  CLI::Option* ids = d->add_option("IDS", back->text, "1,2,3; without them, stdin");
+  CLI::Option* skip = d->add_flag("--skip-special", back->skip_special, "Leave control tokens out");
+  d->add_flag("--jsonl", back->jsonl, "{\"ids\", \"skip_special\"} a line in, {\"text\"} a line out")
+      ->excludes(ids)
+      ->excludes(skip);
+  d->footer(
+      "Examples:\n  ingle detokenize model.gguf 1,2,3\n"
+      "  ingle tokenize model.gguf \"Hello\" | ingle detokenize model.gguf\n"
+      "  echo '{\"ids\": [1, 2, 3]}' | ingle detokenize model.gguf --jsonl");
+  commands.emplace_back(d, [back, ids] { return detokenize(*back, ids->count() > 0); });
 }
 
 }  // namespace ingle::cli

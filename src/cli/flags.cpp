@@ -1,0 +1,201 @@
+// The options that commands share, and what they become.
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+
+#include "common.h"
+
+namespace ingle::cli {
+
+void add_threads(CLI::App& command, Common& common) {
+  command.add_option("-t,--threads", common.threads, "Threads; 0: one per core")->envname("INGLE_THREADS");
+}
+
+void add_common(CLI::App& command, Common& common) {
+  add_threads(command, common);
+  command.add_option("--kernel", common.kernel, "Force kernels: avx2, plain, …; ref: the float reference")
+      ->envname("INGLE_KERNEL");
+  command.add_flag("-q,--quiet", common.quiet, "No progress, no talk");
+  command.add_flag("-v,--verbose", common.verbose, "Say what is done, on stderr");
+}
+
+void add_loading(CLI::App& command, Common& common) {
+  command.add_option("--state-type", common.state_type, "Attention state: f32, f16 or bf16");
+  command.add_flag("--no-map", common.no_map, "Read the file instead of mapping it");
+}
+
+CLI::Option* add_json(CLI::App& command, bool& json) {
+  return command.add_flag("--json", json, "One JSON object on stdout");
+}
+
+namespace {
+
+// "8k" → 8192; nothing when it is no such number or does not fit.
+bool parse_count(const std::string& text, int64_t& out) {
+  const char* end = text.data() + text.size();
+  int64_t value = 0;
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc()) return false;
+  int64_t unit = 1;
+  if (at + 1 == end) {
+    const char c = *at;
+    unit = c == 'k' || c == 'K'   ? int64_t{1} << 10
+           : c == 'm' || c == 'M' ? int64_t{1} << 20
+           : c == 'g' || c == 'G' ? int64_t{1} << 30
+                                  : 0;
+  } else if (at != end) {
+    unit = 0;
+  }
+  return unit != 0 && !__builtin_mul_overflow(value, unit, &out);
+}
+
+}  // namespace
+
+CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& help,
+                       int64_t low) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  return command
+      .add_option_function<std::string>(
+          name,
+          [&value, name, low](const std::string& text) {
+            const std::string flag = name.substr(name.rfind(',') + 1);
+            int64_t number = 0;
+            if (!parse_count(text, number))
+              throw Error(Code::invalid_argument, flag,
+                          "'" + text + "' is not a whole number, such as 512 or 8k");
+            if (number < low || number > kMost)
+              throw Error(Code::invalid_argument, flag,
+                          "is " + text + ", expected " + std::to_string(low) + " to 1024G");
+            value = number;
+          },
+          help)
+      ->type_name("N");
+}
+
+void add_session(CLI::App& command, int64_t& context, int64_t& chunk) {
+  add_count(command, "--context,--ctx", context, "Tokens of context; 0: what the model was trained for", 0);
+  add_count(command, "--chunk", chunk, "Prompt tokens of one step, 1 to 8k; never changes results", 1);
+}
+
+void add_sampling(CLI::App& command, SamplingFlags& f) {
+  add_count(command, "-n,--max-tokens", f.max_tokens, "Tokens at most; -1: until the model ends", -1);
+  // The names, ranges and help of the sampler's options come from the library's own table.
+  for (const OptionInfo& o : Sampler::options()) {
+    const std::string key(o.key);
+    std::string flag = "--" + key;
+    for (char& c : flag)
+      if (c == '_') c = '-';
+    if (key == "temperature") flag = "--temp,--temperature";
+    if (key == "seed") {  // every 64-bit seed is good, and a double could not hold it
+      command.add_option(flag, f.options.seed, std::string(o.help));
+      continue;
+    }
+    command
+        .add_option_function<double>(
+            flag, [&f, key](const double& v) { Sampler::set(f.options, key, v); }, std::string(o.help))
+        ->type_name(o.type == "int" ? "INT" : "FLOAT");
+  }
+  command
+      .add_option("--logit-bias", f.bias, "ID=VALUE added to an id's logit; -inf bans it; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--stop", f.stop, "Text that ends the answer; may be repeated")->allow_extra_args(false);
+  add_session(command, f.context, f.chunk);
+  command.add_flag("--stats", f.stats, "Timings on stderr at the end");
+}
+
+Sampler make_sampler(const SamplingFlags& flags) {
+  SamplerOptions options = flags.options;
+  for (const std::string& text : flags.bias) {
+    const size_t eq = text.find('=');
+    char* end = nullptr;
+    const std::vector<TokenId> id = parse_ids(text.substr(0, eq));
+    const float bias = eq == std::string::npos ? 0 : std::strtof(text.c_str() + eq + 1, &end);
+    if (id.size() != 1 || !end || *end || end == text.c_str() + eq + 1)
+      throw Error(Code::invalid_argument, "--logit-bias", "'" + text + "' is not of the form ID=VALUE");
+    options.logit_bias.emplace_back(id.front(), bias);
+  }
+  return Sampler(options);
+}
+
+GenerateOptions generate_options(const SamplingFlags& flags) {
+  GenerateOptions options;
+  options.max_tokens = flags.max_tokens;
+  options.stop = flags.stop;
+  return options;
+}
+
+std::unique_ptr<Runtime> make_runtime(const Common& common) {
+  RuntimeOptions options;
+  options.threads = common.threads;
+  if (common.kernel != "ref") options.kernel = common.kernel;
+  if (common.verbose)
+    options.log = [](LogLevel, std::string_view text) {
+      std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+    };
+  try {
+    return std::make_unique<Runtime>(options);
+  } catch (const Error& e) {
+    // A kernel that this machine lacks says nothing about a model: it is the option that is wrong.
+    if (e.code() != Code::unsupported) throw;
+    throw Error(Code::invalid_argument, e.where(), e.message(), e.hint());
+  }
+}
+
+Model load_model(const Runtime& runtime, const std::string& path, const Common& common) {
+  ModelOptions options;
+  if (common.kernel == "ref") options.backend = "ref";
+  options.state_type = common.state_type;
+  options.map = !common.no_map;
+  const InterruptScope scope;
+  Progress bar("loading", !common.quiet);
+  options.progress = [&](float fraction) {
+    bar.update(fraction);
+    return !InterruptScope::interrupted();
+  };
+  Model model = Model::load(runtime, path, options);
+  InterruptScope::check();
+  if (common.verbose) std::fprintf(stderr, "kernels: %s\n", model.info().kernels.c_str());
+  return model;
+}
+
+void need_chat_template(const Model& model, const std::string& path) {
+  if (model.has_chat_template()) return;
+  try {
+    const Message hello{"user", "hello"};
+    model.apply_chat_template({&hello, 1});
+  } catch (const Error& e) {
+    throw Error(e.code(), path, e.message(), "`ingle run --raw` continues a text as it stands");
+  }
+}
+
+int report_full(const Session& session, int64_t context) {
+  if (context == 0) context = session.model().info().n_context;
+  std::fprintf(stderr, "ingle: the context of %lld tokens is full: the answer was cut\n",
+               static_cast<long long>(context));
+  return kContextFull;
+}
+
+std::vector<TokenId> parse_ids(const std::string& text) {
+  std::vector<TokenId> ids;
+  const char *at = text.data(), *end = at + text.size();
+  const auto skip = [&] {
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) ++at;
+  };
+  for (skip(); at < end;) {
+    TokenId id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    if (error != std::errc())
+      throw Error(
+          Code::invalid_argument, "ids",
+          "'" + std::string(at, std::min(end, at + 20)) + "' does not begin with a token id, such as 42");
+    ids.push_back(id);
+    at = next;
+    skip();
+    if (at < end && *at == ',') ++at;
+    skip();
+  }
+  return ids;
+}
+
+}  // namespace ingle::cli

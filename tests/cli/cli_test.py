@@ -1,0 +1,552 @@
+#!/usr/bin/env python3
+"""Runs the built command line as its users do: cli_test.py INGLE MODELS [unittest's arguments]
+
+INGLE is the program, MODELS the folder of the small models. Nothing here depends on how long something takes:
+where a run must be interrupted, it is one that would go on for very long, and it has said that it has begun.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+INGLE = os.path.abspath(sys.argv[1])
+MODEL = os.path.join(os.path.abspath(sys.argv[2]), "qwen2-q8_0.gguf")
+N_VOCAB, N_CONTEXT = 320, 128
+BOS, IM_START = 1, 3
+MISSING = "/no/such/model.gguf"
+
+
+class Result:
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr.decode()
+
+    def json(self):
+        lines = self.out.decode("utf-8").splitlines()  # strict: what is printed as JSON is UTF-8
+        assert len(lines) == 1, lines
+        return json.loads(lines[0])
+
+
+def environment():
+    return {k: v for k, v in os.environ.items() if not k.startswith("INGLE_")}
+
+
+def ingle(*arguments, stdin=b"", env=None):
+    done = subprocess.run([INGLE, *map(str, arguments)], input=stdin, capture_output=True, timeout=300,
+                          env={**environment(), **(env or {})})
+    return Result(done)
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="ingle-cli-")
+        with open(MODEL, "rb") as f:
+            cls.bytes = f.read()
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def file(self, name, content):
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as f:
+            f.write(content)
+        return path
+
+    def edited(self, name, old, new):
+        self.assertEqual(self.bytes.count(old), 1)
+        return self.file(name, self.bytes.replace(old, new))
+
+    def long_model(self):
+        """The same model, said to have been trained for a million tokens."""
+        key = b"qwen2.context_length"
+        at = self.bytes.index(key) + len(key) + 4  # its type stands between
+        return self.file("long.gguf", self.bytes[:at] + (1 << 20).to_bytes(4, "little") + self.bytes[at + 4:])
+
+    def ok(self, *arguments, stdin=b"", env=None):
+        result = ingle(*arguments, stdin=stdin, env=env)
+        self.assertEqual((result.code, result.err), (0, ""))
+        return result
+
+    def fails(self, code, says, *arguments, stdin=b"", out=b""):
+        """Exits with `code`, says so on stderr, and has no data on stdout but `out`."""
+        result = ingle(*arguments, stdin=stdin)
+        self.assertEqual(result.code, code, result.err)
+        self.assertIn(says, result.err)
+        self.assertEqual(result.out, out)
+        return result
+
+
+class Run(Case):
+    def test_streams_an_answer_to_stdout_alone(self):
+        result = self.ok("run", MODEL, "Hello", "-n", 5)
+        self.assertTrue(result.out.endswith(b"\n"))
+        result.out.decode("utf-8")  # strict
+
+    def test_json_has_text_ids_and_finish(self):
+        out = self.ok("run", MODEL, "Hello", "-n", 5, "--json").json()
+        self.assertEqual(list(out), ["text", "ids", "finish"])
+        self.assertEqual((len(out["ids"]), out["finish"]), (5, "length"))
+
+    def test_a_seed_repeats_the_text_and_another_changes_it(self):
+        arguments = ["run", MODEL, "Hello", "-n", 20, "--json", "--seed"]
+        first, again, other = (self.ok(*arguments, seed).json() for seed in (7, 7, 8))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first["ids"], other["ids"])
+
+    def test_threads_and_chunks_change_nothing(self):
+        arguments = ["run", MODEL, "A prompt of some length, cut into chunks.", "-n", 16, "--json"]
+        whole = self.ok(*arguments, "--threads", 1).json()
+        self.assertEqual(whole, self.ok(*arguments, "--threads", 3, "--chunk", 5).json())
+
+    def test_a_prompt_comes_from_stdin(self):
+        arguments = ["-n", 8, "--json"]
+        given = self.ok("run", MODEL, "Hello there", *arguments).json()
+        self.assertEqual(given, self.ok("run", MODEL, *arguments, stdin=b"Hello there").json())
+        self.assertEqual(given, self.ok("run", MODEL, "-", *arguments, stdin=b"Hello there").json())
+
+    def test_what_is_piped_in_stands_before_the_prompt(self):
+        arguments = ["-n", 8, "--json"]
+        joined = self.ok("run", MODEL, "a text\n\nSum it up", *arguments).json()
+        self.assertEqual(joined, self.ok("run", MODEL, "Sum it up", *arguments, stdin=b"a text\n").json())
+        self.assertEqual(joined, self.ok("run", MODEL, "Sum it up", *arguments, stdin=b"a text").json())
+        self.assertNotEqual(joined, self.ok("run", MODEL, "Sum it up", *arguments).json())
+
+    def test_a_silent_or_closed_stdin_is_no_obstacle(self):
+        arguments = [INGLE, "run", MODEL, "Hello", "-n", "4", "--json"]
+        expected = self.ok(*arguments[1:]).json()
+        closed = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *arguments], capture_output=True, timeout=60)
+        self.assertEqual(json.loads(closed.stdout), expected)
+        reader, writer = os.pipe()  # nobody ever writes to it
+        silent = subprocess.run(arguments, stdin=reader, capture_output=True, timeout=60)
+        os.close(reader)
+        os.close(writer)
+        self.assertEqual(json.loads(silent.stdout), expected)
+        self.assertIn(b"stdin is open but silent", silent.stderr)
+
+    def test_stop_strings_take_one_argument_each(self):
+        text = self.ok("run", MODEL, "Hello", "-n", 30, "--json", "--temp", 0).json()["text"]
+        stop = text[4]
+        out = self.ok("run", "--stop", stop, "--stop", "no such text", MODEL, "Hello", "-n", 30, "--json",
+                      "--temp", 0).json()
+        self.assertEqual(out["finish"], "stop")
+        self.assertEqual(out["text"], text[:text.index(stop)])
+
+    def test_a_biased_id_is_always_or_never_taken(self):
+        always = self.ok("run", MODEL, "Hello", "-n", 4, "--json", "--logit-bias", "70=1000").json()["ids"]
+        self.assertEqual(always, [70] * 4)
+        greedy = ["run", MODEL, "Hello", "-n", 1, "--json", "--temp", 0]
+        first = self.ok(*greedy).json()["ids"][0]
+        self.assertNotEqual(self.ok(*greedy, "--logit-bias", f"{first}=-inf").json()["ids"][0], first)
+
+    def test_stats_and_talk_go_to_stderr(self):
+        result = ingle("run", MODEL, "Hello", "-n", 4, "--json", "--stats", "-v")
+        self.assertEqual(result.code, 0)
+        result.json()
+        self.assertIn("answer 4 tokens", result.err)
+        self.assertIn("kernels: ", result.err)
+
+    def test_a_base_model_is_refused_but_continues_raw_text(self):
+        base = self.edited("base.gguf", b"tokenizer.chat_template", b"tokenizer.chat_templatX")
+        result = self.fails(4, "has no chat template", "run", base, "Hello")
+        self.assertIn("--raw", result.err)
+        self.fails(4, "has no chat template", "chat", base)
+        self.assertEqual(len(self.ok("run", base, "Hello", "--raw", "-n", 3, "--json").json()["ids"]), 3)
+
+    def test_a_template_that_cannot_be_used_is_named(self):
+        broken = self.edited("broken.gguf", b"{% endfor %}", b"{% endfoo %}")
+        self.fails(4, "chat template cannot be used", "run", broken, "Hello")
+
+    def test_a_prompt_that_does_not_fit_is_refused(self):
+        self.fails(6, "do not fit", "run", MODEL, "word " * 200)
+        self.fails(6, "do not fit", "run", MODEL, "Hello there", "--ctx", 8)
+
+    def test_an_answer_that_fills_the_context_is_cut_and_says_so(self):
+        result = ingle("run", MODEL, "Hello", "--json", "--logit-bias", "70=1000")
+        self.assertEqual(result.code, 6)
+        self.assertEqual(result.json()["finish"], "context")
+        self.assertIn(f"context of {N_CONTEXT} tokens is full", result.err)
+
+    def test_a_full_disk_is_a_failure(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([INGLE, "run", MODEL, "Hello", "-n", "2"], stdin=subprocess.DEVNULL, stdout=full,
+                                  stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"stdout", done.stderr)
+
+
+class Interrupt(Case):
+    ENDLESS = ["--logit-bias", "70=1000"]
+
+    def start(self, *arguments, **more):
+        return subprocess.Popen([INGLE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=environment(), **more)
+
+    def interrupt(self, process, code=130):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, code, err)
+        return out, err
+
+    def test_during_an_answer(self):
+        process = self.start("run", self.long_model(), "Hello", *self.ENDLESS, stdin=subprocess.DEVNULL)
+        self.assertNotEqual(process.stdout.read(1), b"")
+        self.interrupt(process)
+
+    def test_during_a_prefill(self):
+        prompt = self.file("prompt", b"word " * 60000)
+        with open(prompt, "rb") as stdin:
+            process = self.start("run", self.long_model(), "-v", stdin=stdin)
+        while b"kernels: " not in process.stderr.readline():
+            pass
+        out, _ = self.interrupt(process)
+        self.assertEqual(out, b"")
+
+    def test_during_scoring(self):
+        ids = self.file("ids", b"70 " * 100000)
+        process = self.start("logprobs", self.long_model(), "--ids-file", ids, "--json", "-v")
+        while b"kernels: " not in process.stderr.readline():
+            pass
+        out, _ = self.interrupt(process)
+        self.assertEqual(out, b"")
+
+    def test_while_waiting_for_input(self):
+        process = self.start("chat", MODEL, "-n", "1", stdin=subprocess.PIPE)
+        process.stdin.write(b"Hello\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        self.interrupt(process)
+
+    def test_a_chat_line_ends_with_130_where_no_terminal_is(self):
+        process = self.start("chat", self.long_model(), *self.ENDLESS, stdin=subprocess.PIPE)
+        process.stdin.write(b"Hello\n")
+        process.stdin.flush()
+        self.assertNotEqual(process.stdout.read(1), b"")
+        self.interrupt(process)
+
+
+class Chat(Case):
+    def test_each_line_is_a_message_and_history_counts(self):
+        arguments = ["chat", MODEL, "-n", 6, "--temp", 0]
+        one = self.ok(*arguments, stdin=b"Hello\n").out
+        both = self.ok(*arguments, stdin=b"Hello\nAgain\n").out
+        self.assertTrue(both.startswith(one) and len(both) > len(one))
+        self.assertFalse(both.endswith(self.ok(*arguments, stdin=b"Again\n").out))
+
+    def test_undo_takes_an_exchange_back(self):
+        arguments = ["chat", MODEL, "-n", 6, "--temp", 0]
+        out = self.ok(*arguments, stdin=b"Hello\n/undo\nAgain\n").out
+        self.assertTrue(out.endswith(self.ok(*arguments, stdin=b"Again\n").out))
+
+    def test_regen_answers_once_more(self):
+        once = self.ok("chat", MODEL, "-n", 6, "--temp", 0, stdin=b"Hello\n").out
+        self.assertEqual(self.ok("chat", MODEL, "-n", 6, "--temp", 0, stdin=b"Hello\n/regen\n").out, once * 2)
+
+    def test_commands_talk_on_stderr(self):
+        result = ingle("chat", MODEL, stdin=b"/help\n/stats\n/undo\n/quit\nnever read\n")
+        self.assertEqual((result.code, result.out), (0, b""))
+        for text in ("/regen", "kernels: ", "nothing to take back"):
+            self.assertIn(text, result.err)
+        self.fails(2, "'/nosuch' is not a command", "chat", MODEL, stdin=b"/nosuch\n")
+
+    def test_quotes_hold_a_message_of_several_lines(self):
+        arguments = ["chat", MODEL, "-n", 6, "--temp", 0]
+        out = self.ok(*arguments, stdin=b'"""\na\nb\n"""\n').out
+        raw = "<|im_start|>user\na\nb<|im_end|>\n<|im_start|>assistant\n".encode()
+        ids = self.ok("tokenize", MODEL, "--special", stdin=raw).out.decode().replace(" ", ",")
+        greedy = self.ok("logprobs", MODEL, "--ids", ids, "--greedy", 6, "--json").json()["greedy"]
+        text = self.ok("detokenize", MODEL, "--jsonl", stdin=json.dumps({"ids": greedy}).encode()).json()["text"]
+        self.assertEqual(out.decode(), text + "\n")
+
+    def test_a_full_context_ends_a_line_chat(self):
+        result = ingle("chat", MODEL, "--logit-bias", "70=1000", stdin=b"Hello\n")
+        self.assertEqual(result.code, 6)
+        self.assertIn("is full", result.err)
+
+
+class Inspect(Case):
+    def test_json(self):
+        out = self.ok("inspect", MODEL, "--json").json()
+        self.assertEqual(out["container"], "gguf")
+        self.assertEqual(out["n_tensors"], 27)
+        self.assertEqual(out["metadata"]["general.architecture"], "qwen2")
+        self.assertIn("im_start", out["metadata"]["tokenizer.chat_template"])
+        self.assertEqual(sum(t["tensors"] for t in out["types"].values()), out["n_tensors"])
+        self.assertEqual(sum(t["bytes"] for t in out["types"].values()), out["bytes"])
+        self.assertNotIn("tensors", out)
+
+    def test_json_lists_the_tensors(self):
+        out = self.ok("inspect", MODEL, "--json", "--tensors").json()
+        self.assertEqual(len(out["tensors"]), out["n_tensors"])
+        self.assertIn({"name": "token_embd.weight", "type": "q8_0", "shape": [320, 32], "bytes": 320 * 34},
+                      out["tensors"])
+
+    def test_text(self):
+        text = self.ok("inspect", MODEL, "--tensors").out.decode()
+        self.assertIn("general.architecture = qwen2", text)
+        self.assertIn("320 x 32", text)
+
+    def test_what_a_file_says_cannot_steer_a_terminal_nor_break_json(self):
+        name = b"ingle-golden-qwen2"
+        path = self.edited("escape.gguf", name, b"\x1b[31m\xff\xc2\x9bx".ljust(len(name), b"."))
+        text = self.ok("inspect", path).out
+        self.assertNotIn(b"\x1b", text)
+        self.assertNotIn(b"\xc2\x9b", text)
+        self.assertIn("\x1b[31m\ufffd", self.ok("inspect", path, "--json").json()["metadata"]["general.name"])
+
+
+class Tokens(Case):
+    def lines(self, command, *objects):
+        stdin = "".join(json.dumps(o) + "\n" for o in objects).encode()
+        return [json.loads(line) for line in self.ok(command, MODEL, "--jsonl", stdin=stdin).out.splitlines()]
+
+    def test_jsonl_both_ways(self):
+        texts = ["Hello there", "", "naïve ☃ 漢字\n\ttext", "<|im_start|>user"]
+        ids = self.lines("tokenize", *({"text": t} for t in texts))
+        self.assertEqual([list(line) for line in ids], [["ids"]] * len(texts))
+        self.assertEqual(self.lines("detokenize", *ids), [{"text": t} for t in texts])
+
+    def test_special_tokens_are_text_unless_asked_for(self):
+        text = "<|im_start|>hi"
+        plain, special, added = self.lines("tokenize", {"text": text}, {"text": text, "special": True},
+                                           {"text": "hi", "add_special": True})
+        self.assertNotIn(IM_START, plain["ids"])
+        self.assertEqual(special["ids"][0], IM_START)
+        self.assertEqual(self.lines("detokenize", {**special, "skip_special": True}), [{"text": "hi"}])
+        self.assertEqual(self.lines("detokenize", special), [{"text": text}])
+        self.assertIn("hi", self.lines("detokenize", {**added, "skip_special": True})[0]["text"])
+
+    def test_broken_characters_survive_json(self):
+        snowman = self.lines("tokenize", {"text": "☃"})[0]["ids"]
+        self.assertGreater(len(snowman), 1)
+        self.assertEqual(self.lines("detokenize", {"ids": snowman[:1]}), [{"text": "\ufffd"}])
+
+    def test_plain_text_and_ids(self):
+        ids = self.ok("tokenize", MODEL, "Hello there").out
+        self.assertEqual(ids, self.ok("tokenize", MODEL, stdin=b"Hello there").out)
+        self.assertEqual(self.ok("detokenize", MODEL, ids.decode()).out, b"Hello there\n")
+        self.assertEqual(self.ok("detokenize", MODEL, stdin=ids.replace(b" ", b", ")).out, b"Hello there\n")
+        self.assertEqual(self.ok("tokenize", MODEL, "").out, b"\n")
+        pieces = self.ok("tokenize", MODEL, "Hello there", "--pieces").out.decode().splitlines()
+        self.assertEqual([line.split("\t")[0] for line in pieces], ids.decode().split())
+
+    def test_each_line_is_answered_at_once(self):
+        process = subprocess.Popen([INGLE, "tokenize", MODEL, "--jsonl"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        for text in ("a", "b"):  # a reply that waits in a buffer would hang this
+            process.stdin.write(json.dumps({"text": text}).encode() + b"\n")
+            process.stdin.flush()
+            self.assertIn("ids", json.loads(process.stdout.readline()))
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+
+    def test_wrong_lines_are_named(self):
+        good = json.dumps({"text": "a"}).encode() + b"\n"
+        for line, says in ((b"[]", "is not a JSON object"), (b"{", "is not a JSON object"),
+                           (b'{"text":"\xff"}', "is not a JSON object in UTF-8"), (b"{}", '"text" is missing'),
+                           (b'{"text":1}', '"text" is missing or not a string'),
+                           (b'{"text":"a","special":1}', '"special" is not true or false')):
+            result = ingle("tokenize", MODEL, "--jsonl", stdin=good + line + b"\n")
+            self.assertEqual(result.code, 2)
+            self.assertIn("stdin, line 2", result.err)
+            self.assertIn(says, result.err)
+        for line, says in ((b'{"ids":[4294967297]}', "4294967297 is not a token id"), (b'{"ids":[1.5]}', "1.5"),
+                           (b'{"ids":["1"]}', "is not a token id"), (b'{"ids":3}', "not an array"),
+                           (b'{"ids":[%d]}' % N_VOCAB, str(N_VOCAB)), (b'{"ids":[-1]}', "-1")):
+            self.fails(2, says, "detokenize", MODEL, "--jsonl", stdin=line + b"\n")
+
+
+class Logprobs(Case):
+    def test_json(self):
+        out = self.ok("logprobs", MODEL, "--ids", "1,2,3", "--top", 4, "--greedy", 5, "--json").json()
+        self.assertEqual(list(out), ["ids", "top", "greedy"])
+        self.assertEqual(out["ids"], [1, 2, 3])
+        self.assertEqual([len(row) for row in out["top"]], [4, 4, 4])
+        self.assertEqual(len(out["greedy"]), 5)
+        for row in out["top"]:
+            logprobs = [p for _, p in row]
+            self.assertEqual(logprobs, sorted(logprobs, reverse=True))
+            self.assertTrue(all(p < 0 for p in logprobs))
+        self.assertEqual(out["top"][2][0][0], out["greedy"][0])
+
+    def test_the_logarithms_are_natural_and_whole_rows_sum_to_one(self):
+        row = self.ok("logprobs", MODEL, "--ids", BOS, "--top", 100000, "--json").json()["top"][0]
+        self.assertEqual(sorted(i for i, _ in row), list(range(N_VOCAB)))
+        self.assertAlmostEqual(sum(2.718281828459045 ** p for _, p in row), 1, places=5)
+
+    def test_files_chunks_and_threads_give_the_same(self):
+        ids = list(range(10, 80))
+        path = self.file("prompt.ids", " ".join(map(str, ids)).encode())
+        same = [self.ok("logprobs", MODEL, *how, "--top", 3, "--greedy", 3, "--json").out
+                for how in (["--ids", ",".join(map(str, ids))], ["--ids-file", path], ["--ids-file", path, "--chunk", 7],
+                            ["--ids-file", path, "--threads", 3])]
+        self.assertEqual(same, same[:1] * len(same))
+
+    def test_the_reference_is_near(self):
+        arguments = ["logprobs", MODEL, "--ids", "1,20,30,40", "--top", N_VOCAB, "--json"]
+        fast, plain, ref = (self.ok(*arguments, *more).json()["top"]
+                            for more in ([], ["--kernel", "plain"], ["--kernel", "ref"]))
+        self.assertEqual(fast, plain)
+        for a, b in zip(fast, ref):
+            b = dict(map(tuple, b))
+            self.assertLess(max(abs(p - b[i]) for i, p in a), 0.05)
+        self.assertEqual(ref, self.ok(*arguments, env={"INGLE_KERNEL": "ref"}).json()["top"])
+
+    def test_greedy_goes_on_past_the_end_of_the_text(self):
+        greedy = self.ok("logprobs", MODEL, "--ids", "1", "--greedy", N_CONTEXT, "--json").json()["greedy"]
+        self.assertEqual(len(greedy), N_CONTEXT)
+
+    def test_text(self):
+        lines = self.ok("logprobs", MODEL, "--ids", "5,6", "--greedy", 2).out.decode().splitlines()
+        self.assertEqual([line.split("\t")[:2] for line in lines[:2]], [["0", "5"], ["1", "6"]])
+        self.assertEqual(len(json.loads(lines[2].split("\t")[1])), 2)
+
+    def test_wrong_ids_are_named(self):
+        self.fails(2, "no ids", "logprobs", MODEL)
+        self.fails(2, "'x' does not begin with a token id", "logprobs", MODEL, "--ids", "1,x")
+        self.fails(2, str(N_VOCAB), "logprobs", MODEL, "--ids", N_VOCAB)
+        self.fails(2, "excludes", "logprobs", MODEL, "--ids", 1, "--ids-file", MODEL)
+        self.fails(1, "/no/ids", "logprobs", MODEL, "--ids-file", "/no/ids")
+        self.fails(6, "do not fit the context of 128", "logprobs", MODEL, "--ids", 1, "--greedy", N_CONTEXT + 1)
+        self.fails(6, "do not fit the context of 4", "logprobs", MODEL, "--ids", "1,2,3,4,5", "--ctx", 4)
+
+
+class Quantize(Case):
+    def types(self, path):
+        return set(self.ok("inspect", path, "--json").json()["types"])
+
+    def test_each_type_loads_and_runs(self):
+        for kind in ("q4_0", "q5_1", "f16", "bf16"):
+            to = os.path.join(self.folder, kind + ".gguf")
+            self.assertEqual(self.ok("quantize", MODEL, to, kind).out, b"")
+            self.assertEqual(self.types(to), {"f32", kind})
+            self.assertEqual(len(self.ok("run", to, "Hello", "-n", 3, "--json").json()["ids"]), 3)
+
+    def test_a_wider_type_keeps_the_values(self):
+        to = os.path.join(self.folder, "wide.gguf")
+        self.ok("quantize", MODEL, to, "f32")
+        arguments = ["--ids", "1,20,30", "--top", 5, "--kernel", "ref", "--json"]
+        self.assertEqual(self.ok("logprobs", MODEL, *arguments).out, self.ok("logprobs", to, *arguments).out)
+
+    def test_the_input_is_never_touched(self):
+        copy = self.file("copy.gguf", self.bytes)
+        link = os.path.join(self.folder, "link.gguf")
+        os.symlink(copy, link)
+        for to in (copy, os.path.join(self.folder, ".", "copy.gguf"), link):
+            self.fails(2, "is the input itself", "quantize", copy, to, "q4_0")
+        with open(copy, "rb") as f:
+            self.assertEqual(f.read(), self.bytes)
+
+    def test_failures_leave_no_file(self):
+        to = os.path.join(self.folder, "not.gguf")
+        result = self.fails(2, "'q99' cannot be written", "quantize", MODEL, to, "q99")
+        self.assertIn("q4_k", result.err)
+        self.fails(3, MISSING, "quantize", MISSING, to, "q4_0")
+        self.fails(4, "", "quantize", self.file("cut.gguf", self.bytes[:20000]), to, "q4_0")
+        self.fails(1, "/no/such/folder", "quantize", MODEL, "/no/such/folder/x.gguf", "q4_0")
+        self.assertFalse(any(name.startswith("not.gguf") for name in os.listdir(self.folder)))
+
+
+class Doctor(Case):
+    def test_json(self):
+        out = self.ok("doctor", "--json").json()
+        self.assertEqual(out["self_test"], "ok")
+        self.assertGreaterEqual(out["threads"], 1)
+        self.assertGreater(out["memory_bytes"], 0)
+        self.assertIn("cpu", out["backends"])
+        for kernel in out["kernels"]:
+            self.assertEqual(kernel["runs"], kernel["reason"] == "")
+
+    def test_text_and_threads(self):
+        text = self.ok("doctor", "--threads", 3).out.decode()
+        self.assertIn("threads: 3\n", text)
+        self.assertTrue(text.endswith("self-test: ok\n"))
+
+
+class Models(Case):
+    """What is wrong with a model, for every command that takes one."""
+    COMMANDS = {"run": ["Hello"], "chat": [], "inspect": [], "tokenize": ["Hello"], "detokenize": ["1"],
+                "logprobs": ["--ids", "1"]}
+
+    def test_missing(self):
+        for command, more in self.COMMANDS.items():
+            self.fails(3, MISSING, command, MISSING, *more)
+
+    def test_damaged(self):
+        damaged = {"empty": b"", "text": b"not a model at all, but long enough to have a header" * 4,
+                   "cut header": self.bytes[:100], "cut": self.bytes[:-2000]}
+        for name, content in damaged.items():
+            path = self.file(name, content)
+            for command, more in self.COMMANDS.items():
+                with self.subTest(name, command=command):
+                    self.fails(4, path, command, path, *more)
+
+    def test_unknown_architecture(self):
+        value = b"general.architecture\x08\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00qwen2"
+        path = self.edited("unknown.gguf", value, value[:-1] + b"X")
+        self.fails(4, "'qwenX' is not known", "run", path, "Hello")
+        self.ok("inspect", path)
+
+    def test_an_unreadable_folder_is_a_failure(self):
+        self.fails(1, "directory", "run", self.folder, "Hello")
+
+    def test_unmapped(self):
+        arguments = ["run", MODEL, "Hello", "-n", 4, "--json"]
+        self.assertEqual(self.ok(*arguments).out, self.ok(*arguments, "--no-map").out)
+
+
+class Usage(Case):
+    def test_help_says_what_and_how(self):
+        top = self.ok("--help").out.decode()
+        for command in ("run", "chat", "inspect", "tokenize", "detokenize", "logprobs", "quantize", "doctor"):
+            self.assertIn("\n  " + command, top)
+            text = self.ok(command, "--help").out.decode()
+            self.assertGreaterEqual(text.count("  ingle ") + text.count("| ingle "), 2, command)
+            self.assertEqual(text, self.ok("help", command).out.decode())
+        self.assertEqual(top, self.ok("help").out.decode())
+
+    def test_version(self):
+        self.assertRegex(self.ok("--version").out.decode(), r"^ingle \d+\.\d+\.\d+\n$")
+
+    def test_no_command(self):
+        self.fails(2, "Usage: ingle")
+
+    def test_near_misses(self):
+        for arguments, meant in ((["rnu"], "did you mean run?"), (["inspct", MODEL], "did you mean inspect?"),
+                                 (["--verson"], "did you mean --version?"),
+                                 (["run", MODEL, "x", "--thread", "3"], "did you mean --threads?"),
+                                 (["run", MODEL, "x", "--max-token=3"], "did you mean --max-tokens?"),
+                                 (["doctor", "--jsno"], "did you mean --json?")):
+            self.fails(2, meant, *arguments)
+        self.assertNotIn("did you mean", self.fails(2, "no option '--zzzzzzzz'", "doctor", "--zzzzzzzz").err)
+
+    def test_wrong_arguments(self):
+        for says, arguments in (("MODEL", ["run"]), ("too many", ["run", MODEL, "a", "b"]),
+                                ("--raw", ["run", MODEL, "a", "--raw", "-s", "b"]),
+                                ("temperature", ["run", MODEL, "a", "--temp", "101"]),
+                                ("top_k", ["run", MODEL, "a", "--top-k", "1.5"]),
+                                ("--max-tokens", ["run", MODEL, "a", "-n", "-2"]),
+                                ("'8z'", ["run", MODEL, "a", "--ctx", "8z"]),
+                                ("8192", ["run", MODEL, "a", "--ctx", "8k"]),  # more than it was trained for
+                                ("prefill_chunk", ["run", MODEL, "a", "--chunk", "9k"]),
+                                ("--chunk", ["run", MODEL, "a", "--chunk", "0"]),
+                                ("ID=VALUE", ["run", MODEL, "a", "--logit-bias", "3"]),
+                                ("threads", ["run", MODEL, "a", "--threads", "1000"]),
+                                ("state_type", ["run", MODEL, "a", "--state-type", "q3"]),
+                                ("'nosuch'", ["doctor", "--kernel", "nosuch"]),
+                                ("is empty", ["run", MODEL, ""]), ("is empty", ["run", MODEL])):
+            with self.subTest(says):
+                self.fails(2, says, *arguments)
+
+    def test_sizes_are_of_1024(self):
+        self.ok("run", self.long_model(), "Hello", "-n", 1, "--ctx", "1M", "--chunk", "8k")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
