@@ -112,12 +112,14 @@ struct CpuStep {
 
   void norm(const NormSpec& spec, const float* x, float* y, int64_t width) const {
     const float *w = p.vector(spec.weight), *b = p.vector(spec.bias);
-    if (spec.kind == NormKind::rms)
+    if (spec.kind == NormKind::rms) {
       p.vec().rms_norm(x, w, y, width, spec.eps);
-    else if (spec.kind == NormKind::layer)
+      if (b) p.vec().add(y, b, y, width);
+    } else if (spec.kind == NormKind::layer) {
       p.vec().layer_norm(x, w, b, y, width, spec.eps);
-    else if (x != y)
+    } else if (x != y) {
       std::memcpy(y, x, static_cast<size_t>(width) * sizeof(float));
+    }
   }
 
   // x normed into the activation buffer, in the forms that the products want.
@@ -308,7 +310,9 @@ struct CpuStep {
     const PackedWeight& w = p.packed(o.w.weight);
     const int64_t wanted = ws.rows.n_wanted();
     if (wanted == 0) return;
-    const bool twice = quantised(w) && o.w.bias == kNone;
+    const bool twice = quantised(w);
+    const LinearSpec product_alone{o.w.weight, kNone};  // the bias is added once
+    const float* bias = p.vector(o.w.bias);
     each_row(wanted, [&](int64_t r) {
       float* x = ws.hidden.row(r);
       norm(o.norm, row(o.x, ws.rows.wanted[static_cast<size_t>(r)]), x, width(o.x));
@@ -319,11 +323,12 @@ struct CpuStep {
     parallel(ceil_div(w.n, kHeadColumns), [&](int64_t c) {
       const int64_t first = c * kHeadColumns, count = std::min(kHeadColumns, w.n - first);
       float* y = scratch().columns.as<float>();
-      product(o.w, ws.hidden, nullptr, m, y - first, kHeadColumns, false, first / kernels::kGroupRows,
-              ceil_div(first + count, kernels::kGroupRows));
+      product(product_alone, ws.hidden, nullptr, m, y - first, kHeadColumns, false,
+              first / kernels::kGroupRows, ceil_div(first + count, kernels::kGroupRows));
       for (int64_t r = 0; r < wanted; ++r) {
         float *row_y = y + r * kHeadColumns, *logits = batch.logits + r * w.n + first;
         if (twice) p.vec().add(row_y, row_y + wanted * kHeadColumns, row_y, count);
+        if (bias) p.vec().add(row_y, bias + first, row_y, count);
         if (o.scale != 1.0f) p.vec().scale(row_y, o.scale, row_y, count);
         if (o.softcap > 0) p.vec().softcap(row_y, o.softcap, row_y, count);
         std::memcpy(logits, row_y, static_cast<size_t>(count) * sizeof(float));
