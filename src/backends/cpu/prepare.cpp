@@ -23,6 +23,19 @@ void each_product(const Op& op, F f) {
       op);
 }
 
+// Attention writes into the activations that the projection after it reads, so the two come together.
+void check_order(const Plan& plan) {
+  const op::Attend* attended = nullptr;
+  for (const Op& op : plan.ops) {
+    const auto* project = std::get_if<op::ProjectResidual>(&op);
+    if ((project != nullptr) != (attended != nullptr) || (project && project->in != attended->out))
+      fail(Code::unsupported, "backend cpu",
+           format("the op '{}' does not follow its attention", op_name(op)));
+    attended = std::get_if<op::Attend>(&op);
+  }
+  if (attended) fail(Code::unsupported, "backend cpu", "the last op is an attention");
+}
+
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const BackendContext& context) : context_(context) {}
@@ -35,6 +48,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Program> prepare(PlanPtr plan, const PrepareOptions& options) const override {
     for (const Op& op : plan->ops)
       if (!takes(op)) fail(Code::unsupported, "backend cpu", format("does not run the op '{}'", op_name(op)));
+    check_order(*plan);
     return std::make_unique<CpuProgram>(context_, std::move(plan), options);
   }
 

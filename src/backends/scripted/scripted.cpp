@@ -18,6 +18,9 @@ class ScriptedWorkspace final : public Workspace {
 class ScriptedProgram final : public Program {
  public:
   explicit ScriptedProgram(Script script) : script_(std::move(script)) {
+    if (script_.end < 0 || script_.end >= script_.n_vocab)
+      fail(Code::invalid_argument, "script",
+           format("the end's id {} is not in [0, {})", script_.end, script_.n_vocab));
     if (!script_.logits.empty() && !script_.ids.empty())
       fail(Code::invalid_argument, "script", "gives both ids and logits, expected one of them");
     for (size_t i = 0; i < script_.logits.size(); ++i)
@@ -48,8 +51,10 @@ class ScriptedProgram final : public Program {
       const auto n = static_cast<int64_t>(slice.tokens.size());
       batch.status[s] = StepStatus::ok;
       for (int64_t i = 0; i < n; ++i) {
-        if (batch.cancel && batch.cancel->load(std::memory_order_relaxed))
-          batch.status[s] = StepStatus::cancelled;
+        if (batch.cancel && batch.cancel->load(std::memory_order_relaxed)) {
+          std::fill(batch.status.begin(), batch.status.end(), StepStatus::cancelled);
+          return;
+        }
         const int64_t step = advance(slice, slice.start + i, slice.tokens[static_cast<size_t>(i)]);
         if (i < n - slice.n_wanted) continue;
         write(step, out);
