@@ -7,6 +7,7 @@ function(ingle_check name)
 endfunction()
 
 ingle_check(arrows ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/arrows.py ${PROJECT_SOURCE_DIR})
+ingle_check(documents ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs.py ${PROJECT_SOURCE_DIR})
 ingle_check(arrows_self_test ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/arrows.py --self-test)
 
 # Each public header compiles alone; those of the C API as strict C11 too.

@@ -368,7 +368,7 @@ INGLE_API ingle_code INGLE_CALL ingle_session_feed_text(ingle_session* session, 
                                                         int64_t length, int32_t flags,
                                                         const ingle_progress* progress, ingle_error** err);
 /* The whole conversation so far, through the model's own template. What the context already holds of it is
-   not computed again. */
+   not computed again; what it holds beyond that is dropped, also when the call then fails. */
 INGLE_API ingle_code INGLE_CALL ingle_session_feed_chat(ingle_session* session, const ingle_message* messages,
                                                         int64_t n_messages, const ingle_progress* progress,
                                                         ingle_error** err);

@@ -66,7 +66,8 @@ class Session {
   // Text: control tokens in it stay text unless the options say so; BOS is added by the options too.
   void feed_text(std::string_view text, EncodeOptions options = {false, true}, const Progress& progress = {});
   // Messages through the model's own template, added to an empty session or, when what is held is a prefix of
-  // the rendered conversation, as the rest of it. What users wrote never becomes a control token.
+  // the rendered conversation, as the rest of it; what is held beyond the common part is dropped, also when
+  // the call then fails. What users wrote never becomes a control token.
   void feed_chat(std::span<const Message> messages, const Progress& progress = {});
 
   // Starts an answer; next() then gives its tokens. Without begin() the defaults hold.
