@@ -19,7 +19,16 @@ int64_t source_row(const RowOrder& order, int64_t i) {
   return order.first + i;
 }
 
-bool is_identity(const RowOrder& order) { return order.rotated == 0 && order.first == 0; }
+bool is_identity(const RowOrder& order) { return order.rotated == 0 && order.whole == 0; }
+
+// Rows of the tensor that `rows` rows are taken from.
+int64_t whole_rows(const TensorName& name, const RowOrder& order, int64_t rows) {
+  if (order.whole == 0 && order.first == 0) return rows;
+  if (order.first < 0 || rows > order.whole - order.first)
+    fail(Code::internal, "graph builder, tensor " + name.gguf,
+         format("{} rows from {} on are wanted out of {}", rows, order.first, order.whole));
+  return order.whole;
+}
 
 }  // namespace
 
@@ -40,15 +49,12 @@ int64_t GraphBuilder::rows_of(const TensorName& name) const {
   return tensor->shape.rows();
 }
 
-const formats::TensorInfo& GraphBuilder::claim(const TensorName& name, int64_t rows, int64_t cols,
-                                               bool whole) {
+const formats::TensorInfo& GraphBuilder::claim(const TensorName& name, int64_t rows, int64_t cols) {
   const std::string& wanted = pick(name);
   const formats::TensorInfo* tensor = checkpoint().find(wanted);
   if (!tensor) fail(Code::corrupt, checkpoint().name(), format("tensor '{}' is missing", wanted));
   const std::string where = checkpoint().name() + ", tensor " + wanted;
-  const bool fits = tensor->shape.rank() <= 2 && tensor->shape.back() == cols &&
-                    (whole ? tensor->shape.rows() == rows : tensor->shape.rows() >= rows);
-  if (!fits) {
+  if (tensor->shape.rank() > 2 || tensor->shape.back() != cols || tensor->shape.rows() != rows) {
     const Shape expected = rows == 1 ? Shape{cols} : Shape{rows, cols};
     fail(Code::corrupt, where, format("has shape {}, expected {}", tensor->shape.text(), expected.text()));
   }
@@ -60,7 +66,7 @@ const formats::TensorInfo& GraphBuilder::claim(const TensorName& name, int64_t r
 }
 
 Id GraphBuilder::matrix(const TensorName& name, int64_t rows, int64_t cols, RowOrder order) {
-  const formats::TensorInfo& tensor = claim(name, order.first + rows, cols, order.first == 0);
+  const formats::TensorInfo& tensor = claim(name, whole_rows(name, order, rows), cols);
   backends::PlanWeight weight{&tensor, rows, cols, {}};
   if (!is_identity(order)) {
     weight.source_rows.resize(static_cast<size_t>(rows));
@@ -77,7 +83,7 @@ Id GraphBuilder::matrix(const TensorName& name, int64_t rows, int64_t cols, RowO
 }
 
 std::vector<float> GraphBuilder::values(const TensorName& name, int64_t n) {
-  const formats::TensorInfo& tensor = claim(name, 1, n, true);
+  const formats::TensorInfo& tensor = claim(name, 1, n);
   std::vector<std::byte> scratch;
   const quant::QuantWeight w = quant::block_weight(checkpoint().view(tensor, scratch), tensor.name);
   std::vector<float> out(static_cast<size_t>(n));
@@ -86,8 +92,8 @@ std::vector<float> GraphBuilder::values(const TensorName& name, int64_t n) {
 }
 
 Id GraphBuilder::vector(const TensorName& name, int64_t n, RowOrder order) {
-  const std::vector<float> stored = values(name, n);
-  backends::PlanVector vector{std::vector<float>(stored.size())};
+  const std::vector<float> stored = values(name, whole_rows(name, order, n));
+  backends::PlanVector vector{std::vector<float>(static_cast<size_t>(n))};
   for (int64_t i = 0; i < n; ++i)
     vector.values[static_cast<size_t>(i)] = stored[static_cast<size_t>(source_row(order, i))];
   plan_.vectors.push_back(std::move(vector));

@@ -20,7 +20,8 @@ struct RowOrder {
   // converter permutes Q and K of Llama's family so). `rotated` values of each `head_width` rows are
   // concerned.
   int64_t head_width = 0, rotated = 0;  // 0: as canonical
-  int64_t first = 0;                    // the first row of the slice that is wanted out of a fused tensor
+  // A part of a fused tensor: its first row, and how many rows the whole tensor has.
+  int64_t first = 0, whole = 0;  // whole = 0: not fused
 };
 
 class GraphBuilder {
@@ -53,7 +54,7 @@ class GraphBuilder {
 
  private:
   const std::string& pick(const TensorName& name) const;
-  const formats::TensorInfo& claim(const TensorName& name, int64_t rows, int64_t cols, bool whole);
+  const formats::TensorInfo& claim(const TensorName& name, int64_t rows, int64_t cols);
   backends::Plan plan_;
   kv::StateType state_type_;
   std::unordered_set<const formats::TensorInfo*> claimed_;
