@@ -28,49 +28,60 @@ void Sequence::feed(std::span<const int32_t> tokens, const FeedOptions& options)
   for (const int32_t id : tokens)
     if (id < 0 || id >= n_vocab)
       fail(Code::invalid_argument, "feed", format("token id {} is not in [0, {})", id, n_vocab));
-  logits_.resize(static_cast<size_t>(n_vocab));
-  if (total == 1) {  // a single step: reserve and commit are all there is to undo
-    feed_chunk(tokens, options, true);
-  } else {
-    kv::SequenceState before = state_.fork();
-    const int64_t n_before = length();
+  fresh_.resize(static_cast<size_t>(n_vocab));
+  if (total == 1 && !options.progress) {  // a single step: its reservation is all there is to undo
     try {
-      for (int64_t done = 0; done < total;) {
-        const int64_t n = std::min(options.chunk, total - done);
-        feed_chunk(tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(n)), options,
-                   done + n == total);
-        done += n;
-        if (options.progress && !options.progress(done, total))
-          fail(Code::cancelled, "feed", "cancelled by the progress callback");
-      }
+      feed_chunk(tokens, options, true);
     } catch (...) {
-      state_ = std::move(before);
-      tokens_.resize(static_cast<size_t>(n_before));
-      has_logits_ = false;
+      state_.commit(0);
       throw;
     }
+  } else {
+    feed_chunks(tokens, options);
   }
+  std::swap(logits_, fresh_);
   has_logits_ = true;
+}
+
+void Sequence::feed_chunks(std::span<const int32_t> tokens, const FeedOptions& options) {
+  const auto total = static_cast<int64_t>(tokens.size());
+  kv::SequenceState before = state_.fork();
+  const size_t n_before = tokens_.size();
+  try {
+    for (int64_t done = 0; done < total;) {
+      const int64_t n = std::min(options.chunk, total - done);
+      feed_chunk(tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(n)), options,
+                 done + n == total);
+      done += n;
+      if (options.progress && !options.progress(done, total))
+        fail(Code::cancelled, "feed", "cancelled by the progress callback");
+    }
+  } catch (...) {
+    state_ = std::move(before);
+    tokens_.resize(n_before);
+    throw;
+  }
 }
 
 void Sequence::feed_chunk(std::span<const int32_t> tokens, const FeedOptions& options, bool last) {
   const auto n = static_cast<int64_t>(tokens.size());
   const int64_t start = length();
-  tokens_.reserve(tokens_.size() + tokens.size());
+  if (const size_t need = tokens_.size() + tokens.size(); need > tokens_.capacity())
+    tokens_.reserve(std::max(need, 2 * tokens_.capacity()));  // so that the insert below cannot fail
   state_.reserve(n);
   backends::Slice slice{&state_, start, tokens, options.row ? n : (last ? 1 : 0)};
-  if (options.row) rows_.resize(static_cast<size_t>(n) * logits_.size());
+  if (options.row) rows_.resize(static_cast<size_t>(n) * fresh_.size());
   backends::StepStatus status{};
-  runner_->step({{&slice, 1}, {&status, 1}, options.row ? rows_.data() : logits_.data(), options.cancel});
+  runner_->step({{&slice, 1}, {&status, 1}, options.row ? rows_.data() : fresh_.data(), options.cancel});
   if (status == backends::StepStatus::cancelled) fail(Code::cancelled, "feed", "cancelled");
   if (status != backends::StepStatus::ok)
     fail(Code::numeric, "feed",
          format("the model gave NaN or infinite logits after position {}", start + n - 1));
   if (options.row) {
     for (int64_t i = 0; i < n; ++i)
-      options.row(start + i, std::span<const float>(rows_).subspan(static_cast<size_t>(i) * logits_.size(),
-                                                                   logits_.size()));
-    if (last) std::copy(rows_.end() - static_cast<int64_t>(logits_.size()), rows_.end(), logits_.begin());
+      options.row(start + i, std::span<const float>(rows_).subspan(static_cast<size_t>(i) * fresh_.size(),
+                                                                   fresh_.size()));
+    if (last) std::copy(rows_.end() - static_cast<int64_t>(fresh_.size()), rows_.end(), fresh_.begin());
   }
   state_.commit(n);
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());

@@ -33,11 +33,13 @@ class Sequence {
 
  private:
   Sequence(const Sequence& other, kv::SequenceState state);
+  void feed_chunks(std::span<const int32_t> tokens, const FeedOptions& options);
   void feed_chunk(std::span<const int32_t> tokens, const FeedOptions& options, bool last);
   Runner* runner_;
   kv::SequenceState state_;
   std::vector<int32_t> tokens_;
   std::vector<float> logits_;  // [n_vocab]
+  std::vector<float> fresh_;   // [n_vocab], of the feed that runs: logits_ until it has succeeded
   std::vector<float> rows_;    // [chunk][n_vocab], when every row is wanted
   bool has_logits_ = false;
 };

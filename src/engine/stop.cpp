@@ -18,9 +18,14 @@ size_t started(std::string_view text, std::string_view stop) {
 std::string StopFilter::push(std::string_view text) {
   if (stopped_) return {};
   held_ += text;
-  size_t at = std::string::npos, keep = 0;
+  // The stop that is complete first counts, of those that end together the longest: so the cut is the same in
+  // whatever pieces the text comes.
+  size_t at = std::string::npos, end = std::string::npos, keep = 0;
   for (const std::string& stop : stops_) {
-    at = std::min(at, held_.find(stop));
+    if (const size_t found = held_.find(stop); found != std::string::npos) {
+      const size_t found_end = found + stop.size();
+      if (found_end < end || (found_end == end && found < at)) at = found, end = found_end;
+    }
     keep = std::max(keep, started(held_, stop));
   }
   if (at != std::string::npos) {

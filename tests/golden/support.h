@@ -57,17 +57,18 @@ struct Setting {
   int threads = 2;
   std::string kernel;                       // forced
   std::optional<kv::StateType> state_type;  // the backend's choice when absent
+  Allocator allocator = system_allocator();
 };
 
 // A model ready to run, with everything that it stands on.
 class Loaded {
  public:
   Loaded(formats::CheckpointPtr file, const Setting& s) : pool_(s.threads) {
-    const backends::BackendContext context{system_allocator(), &pool_, detect_cpu(), s.kernel, {}};
+    const backends::BackendContext context{s.allocator, &pool_, detect_cpu(), s.kernel, {}};
     const auto backend = backends::make_backend(s.backend, context);
     backends::Plan plan = models::build_plan(file, s.state_type.value_or(backend->default_state_type()));
     plan = graph::expand(std::move(plan), [&](const Op& op) { return backend->takes(op); });
-    states_ = std::make_unique<kv::StatePool>(system_allocator(), plan.parts, UINT64_MAX);
+    states_ = std::make_unique<kv::StatePool>(s.allocator, plan.parts, UINT64_MAX);
     runner_ = std::make_unique<engine::Runner>(
         backend->prepare(std::make_shared<const backends::Plan>(std::move(plan)), {}));
   }

@@ -28,11 +28,15 @@ std::unique_ptr<Workspace> RefProgram::make_workspace(int64_t max_tokens, int64_
   std::vector<int64_t> n_rows(plan_->buffers.size(), max_tokens);
   // What follows the gathering of the wanted rows has only those.
   bool gathered = false;
+  std::vector<bool> full(plan_->buffers.size());  // written before
   for (const Op& op : plan_->ops) {
     if (const auto* g = std::get_if<op::GatherWanted>(&op))
       n_rows[static_cast<size_t>(g->out)] = max_wanted, gathered = true;
-    if (const auto* l = std::get_if<op::Linear>(&op); l && gathered)
-      n_rows[static_cast<size_t>(l->out)] = max_wanted;
+    if (const auto* l = std::get_if<op::Linear>(&op)) {
+      const auto out = static_cast<size_t>(l->out);
+      if (!gathered) full[out] = true;
+      if (!full[out]) n_rows[out] = max_wanted;
+    }
   }
   for (size_t i = 0; i < n_rows.size(); ++i) {
     const auto bytes = static_cast<size_t>(n_rows[i] * plan_->buffers[i].width) * sizeof(float);
@@ -165,6 +169,7 @@ struct RefStep {
   }
 
   void operator()(const op::Linear& o) const {
+    if (n == 0) return;  // a head of which no logits are wanted
     const float* bias = vector(o.w.bias);
     const int64_t k = weight(o.w.weight).cols;
     each(weight(o.w.weight).rows, [&](int64_t i, int worker) {
