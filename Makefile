@@ -19,7 +19,8 @@ setup:
 build: setup
 	@bash cmake/build.sh release
 
-run: build
+run: setup
+	@bash cmake/build.sh release ingle_cli
 	@model="$$MODEL"; [ -n "$$model" ] || model="$$(python3 cmake/fetch_model.py)" || exit 1; \
 	  build/release/ingle run "$$model" "$$PROMPT"
 

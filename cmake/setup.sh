@@ -14,7 +14,7 @@ need_command python3 python3
 python3 -m pip --version >/dev/null 2>&1 || /usr/bin/python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 
 # One run of the preprocessor says which headers are there, wherever they were installed.
-headers="fmt/format.h:libfmt-dev nlohmann/json.hpp:nlohmann-json3-dev pcre2.h:libpcre2-dev utf8proc.h:libutf8proc-dev
+headers="fmt/format.h:libfmt-dev nlohmann/json.hpp:nlohmann-json3-dev utf8proc.h:libutf8proc-dev
          CLI/CLI.hpp:libcli11-dev simde/x86/avx2.h:libsimde-dev catch2/catch.hpp|catch2/catch_all.hpp:catch2"
 probe() {
   local entry header package
