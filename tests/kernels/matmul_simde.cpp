@@ -2,7 +2,7 @@
 // machines without AVX-512. Needs SIMDe, and a build that inlines (wide vectors may not cross calls).
 #include "support/catch.h"
 
-#if __has_include(<simde/x86/avx512.h>) && defined(__OPTIMIZE__)
+#if __has_include(<simde/x86/avx512.h>) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
 #define INGLE_SIMDE "kernels/simde_shim.h"
 #pragma GCC diagnostic ignored "-Wpsabi"  // wide vectors pass between functions of this file only
 #pragma GCC diagnostic push
@@ -55,6 +55,6 @@ TEST_CASE("AVX-512 units are bit-equal to the oracle when emulated", "[matmul]")
 }  // namespace ingle::kernels
 #else
 TEST_CASE("AVX-512 units are bit-equal to the oracle when emulated", "[matmul]") {
-  WARN("skipped: no SIMDe, or a build without optimisation");
+  WARN("skipped: no SIMDe, or a build that does not inline (no optimisation, or sanitizers)");
 }
 #endif
