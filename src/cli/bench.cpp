@@ -101,6 +101,10 @@ void add_bench(CLI::App& app, Commands& commands) {
   add_common(*c, flags->common);
   add_loading(*c, flags->common);
   add_json(*c, flags->common.json);
+  bench->footer(
+      "Examples:\n  ingle bench latency model.gguf\n  ingle bench latency model.gguf -p 128 -n 32 -t 4 "
+      "--json");
+  c->footer(bench->get_footer());
   commands.emplace_back(c, [flags] { return latency(*flags); });
 }
 

@@ -120,6 +120,20 @@ class Chat {
 
   int answer() {
     InterruptScope::clear();
+    const auto [text, finish] = stream();
+    std::fputc('\n', stdout);
+    std::fflush(stdout);
+    messages_.push_back({"assistant", text});
+    if (flags_.sampling.stats) print_stats(session_, model_);
+    if (InterruptScope::interrupted()) {
+      // It may have come too late to end this answer; the next one must not hear of it.
+      if (finish != Finish::cancelled) use_up_cancel();
+      return kInterrupted;
+    }
+    return finish == Finish::context ? report_full(session_, flags_.sampling.context) : kOk;
+  }
+
+  std::pair<std::string, Finish> stream() {
     const InterruptScope scope(&session_);
     {
       Progress bar("reading", !flags_.common.quiet);
@@ -137,12 +151,14 @@ class Chat {
       std::fwrite(event.text.data(), 1, event.text.size(), stdout);
       std::fflush(stdout);
     }
-    std::fputc('\n', stdout);
-    std::fflush(stdout);
-    messages_.push_back({"assistant", text});
-    if (flags_.sampling.stats) print_stats(session_, model_);
-    if (event.finish == Finish::context) return report_full(session_, flags_.sampling.context);
-    return event.finish == Finish::cancelled ? kInterrupted : kOk;
+    return {std::move(text), event.finish};
+  }
+
+  void use_up_cancel() {
+    GenerateOptions nothing;
+    nothing.max_tokens = 0;
+    session_.begin(nothing);
+    session_.next(sampler_);
   }
 
   const ChatFlags& flags_;

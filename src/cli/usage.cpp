@@ -56,7 +56,9 @@ int complain(const std::string& command, const std::string& what) {
 // No command was given, or one that does not exist: the first word after those that were understood.
 int unknown_command(const CLI::App& app, const std::string& name, const std::vector<std::string>& words) {
   if (words.empty()) {
-    std::fputs(app.help().c_str(), stderr);
+    const size_t space = name.rfind(' ');  // the help says the last word itself
+    const std::string before = space == std::string::npos ? "" : name.substr(0, space);
+    std::fputs(app.help(before).c_str(), stderr);
     return kUsage;
   }
   const std::string& word = words.front();

@@ -270,6 +270,22 @@ class Chat(Case):
         self.assertIn("is full", result.err)
 
 
+class Bench(Case):
+    def test_json(self):
+        out = self.ok("bench", "latency", MODEL, "-p", 16, "-n", 4, "-r", 2, "--json").json()
+        for key in ("threads", "pp", "tg", "load_s", "peak_rss_MiB"):
+            self.assertGreater(out[key], 0)
+        for key in ("pp", "tg"):
+            low, high = out[key + "_spread"]
+            self.assertTrue(low <= out[key] <= high)
+
+    def test_what_is_measured_must_be_said(self):
+        self.fails(2, "Usage: ingle bench", "bench")
+        self.fails(2, "did you mean latency?", "bench", "latncy")
+        self.fails(2, "did you mean --runs?", "bench", "latency", MODEL, "--rusn", "3")
+        self.fails(3, MISSING, "bench", "latency", MISSING)
+
+
 class Inspect(Case):
     def test_json(self):
         out = self.ok("inspect", MODEL, "--json").json()
@@ -504,7 +520,8 @@ class Models(Case):
 class Usage(Case):
     def test_help_says_what_and_how(self):
         top = self.ok("--help").out.decode()
-        for command in ("run", "chat", "inspect", "tokenize", "detokenize", "logprobs", "quantize", "doctor"):
+        for command in ("run", "chat", "inspect", "tokenize", "detokenize", "logprobs", "quantize", "doctor",
+                        "bench"):
             self.assertIn("\n  " + command, top)
             text = self.ok(command, "--help").out.decode()
             self.assertGreaterEqual(text.count("  ingle ") + text.count("| ingle "), 2, command)
