@@ -262,3 +262,55 @@ TEST_CASE("heads give the wanted rows, scaled and capped", "[backends]") {
     }
   }
 }
+
+// Models from kPreciseBelow on take 16-bit activations of first positions alone; that, too, must not see the
+// batch.
+TEST_CASE("results do not depend on the batch, the threads or the instruction set", "[backends]") {
+  const std::vector<std::vector<int32_t>> ids = {random_tokens(90, 21, 1), random_tokens(47, 21, 2),
+                                                 random_tokens(33, 21, 3)};
+  const std::vector<std::vector<size_t>> steps = {{40, 0, 1}, {1, 46, 31}, {48, 1, 0}, {1, 0, 1}};
+  for (const std::string format : {"q4_k", "q8_0", "iq4_xs", "f16"}) {
+    Shapes s = whole_blocks(768);
+    s.format = format;
+    std::vector<std::vector<float>> alone(ids.size());
+    Running one(make_plan(s), "cpu", 1);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      kv::SequenceState state = one.state();
+      for (const int32_t id : ids[i]) {
+        const Running::Result r = one.step({{&state, {id}, 1}});
+        alone[i].insert(alone[i].end(), r.logits.begin(), r.logits.end());
+      }
+    }
+    for (const std::string kernel : {"", "plain", "avx2", "avx512", "avx512vnni"}) {
+      CAPTURE(format, kernel);
+      const CpuFeatures cpu = detect_cpu();
+      if ((kernel == "avx2" && !cpu.avx2) || (kernel == "avx512" && !cpu.avx512) ||
+          (kernel == "avx512vnni" && !cpu.avx512_vnni)) {
+        WARN("skipped: this processor lacks " << kernel);
+        continue;
+      }
+      Running on(make_plan(s), "cpu", 3, kernel);
+      std::vector<kv::SequenceState> states;
+      for (size_t i = 0; i < ids.size(); ++i) states.push_back(on.state());
+      std::vector<std::vector<float>> together(ids.size());
+      for (const std::vector<size_t>& step : steps) {
+        std::vector<Running::Part> parts;
+        for (size_t i = 0; i < ids.size(); ++i) {
+          if (step[i] == 0) continue;
+          const auto from = ids[i].begin() + states[i].length();
+          parts.push_back({&states[i],
+                           {from, from + static_cast<std::ptrdiff_t>(step[i])},
+                           static_cast<int64_t>(step[i])});
+        }
+        const Running::Result r = on.step(parts);
+        auto at = r.logits.begin();
+        for (const Running::Part& p : parts) {
+          std::vector<float>& out = together[static_cast<size_t>(p.state - states.data())];
+          out.insert(out.end(), at, at + p.n_wanted * on.n_vocab());
+          at += p.n_wanted * on.n_vocab();
+        }
+      }
+      for (size_t i = 0; i < ids.size(); ++i) CHECK(together[i] == alone[i]);
+    }
+  }
+}
