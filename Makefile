@@ -22,7 +22,7 @@ build: setup
 run: setup
 	@bash cmake/build.sh release ingle_cli
 	@model="$$MODEL"; [ -n "$$model" ] || model="$$(python3 cmake/fetch_model.py)" || exit 1; \
-	  build/release/ingle run "$$model" "$$PROMPT"
+	  build/release/ingle run "$$model" "$$PROMPT" --temp 0
 
 test: setup
 	@bash cmake/test.sh
