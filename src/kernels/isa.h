@@ -1,25 +1,27 @@
-// What an ISA unit may see: plain records, no library. An ISA unit includes this, blocks.h, <stdint.h> and its
-// intrinsics header, keeps everything in an anonymous namespace, and exports one extern "C" array of rows.
+// What an ISA unit may see: plain records, no library. An ISA unit includes this, blocks.h, <stdint.h> and
+// its intrinsics header, keeps everything in an anonymous namespace, and exports one extern "C" array of
+// rows.
 #pragma once
 #include <stdint.h>
 
 namespace ingle::kernels {
 
-// Activations of m tokens, k values each. Quantised form (the numeric contract, docs/contracts/numerics.md): blocks of
-// 32 along k, d = amax / 127, q = round-half-even(x * (127 / amax)) in [-127, 127], and the sums of q over each 16.
+// Activations of m tokens, k values each. Quantised form (the numeric contract, docs/contracts/numerics.md):
+// blocks of 32 along k, d = amax / 127, q = round-half-even(x * (127 / amax)) in [-127, 127], and the sums of
+// q over each 16.
 struct Activations {
   int64_t m, k;
-  const float* f;      // [m][ldf]; always present
+  const float* f;  // [m][ldf]; always present
   int64_t ldf;
-  const int8_t* q;     // [m][ldq], or null when only f is there; ldq is a multiple of 64
+  const int8_t* q;  // [m][ldq], or null when only f is there; ldq is a multiple of 64
   int64_t ldq;
   const float* d;      // [m][ldb]
   const int32_t* sum;  // [m][2 * ldb], per 16 values
   int64_t ldb;
 };
 
-// y[t][n] = sum_k w[n][k] x[t][k] (+ bias[n]) (+ y[t][n] when `accumulate`), for the rows of groups [group0, group1);
-// a group is 16 rows of w, the last may be short (rows past n are never stored).
+// y[t][n] = sum_k w[n][k] x[t][k] (+ bias[n]) (+ y[t][n] when `accumulate`), for the rows of groups [group0,
+// group1); a group is 16 rows of w, the last may be short (rows past n are never stored).
 struct MatmulArgs {
   const uint8_t* w;  // in the packed layout of the row that runs
   int64_t n, k;
@@ -60,9 +62,9 @@ struct KvStoreArgs {
   uint8_t* v_tile;  // [32][dv]
 };
 
-// Query rows that share one kv head of one sequence. Row r sees the keys at positions [first[r], last[r]] (absolute,
-// inclusive). Keys are split at absolute multiples of 256 positions; the splits' (max, sum, output) are merged in
-// ascending order, so a row's result depends on nothing but its own query and keys.
+// Query rows that share one kv head of one sequence. Row r sees the keys at positions [first[r], last[r]]
+// (absolute, inclusive). Keys are split at absolute multiples of 256 positions; the splits' (max, sum,
+// output) are merged in ascending order, so a row's result depends on nothing but its own query and keys.
 struct AttendArgs {
   int32_t type;
   int64_t dk, dv;
@@ -71,19 +73,21 @@ struct AttendArgs {
   float* const* out;      // n_rows pointers to dv floats
   const int64_t* first;
   const int64_t* last;
-  float scale;    // of the logits
-  float softcap;  // cap * tanh(x / cap) on the scaled logits; 0 is off
-  const float* sink;           // n_rows extra logits that take weight but have no value, or null
+  float scale;                  // of the logits
+  float softcap;                // cap * tanh(x / cap) on the scaled logits; 0 is off
+  const float* sink;            // n_rows extra logits that take weight but have no value, or null
   const uint8_t* const* pages;  // pages[p] holds positions [32 p, 32 p + 32); null where nobody looks
-  int64_t k_offset, v_offset;  // bytes from a page's start to this layer's and head's tiles
-  uint8_t* scratch;            // attend_scratch_bytes(n_rows, dk, dv), 64-byte aligned
+  int64_t k_offset, v_offset;   // bytes from a page's start to this layer's and head's tiles
+  uint8_t* scratch;             // attend_scratch_bytes(n_rows, dk, dv), 64-byte aligned
 };
 
-// Elementwise and row operations of one ISA; every ISA gives the same bits (fixed lane structure, explicit fma).
+// Elementwise and row operations of one ISA; every ISA gives the same bits (fixed lane structure, explicit
+// fma).
 struct VecRow {
   const char* isa;
   void (*quantize_q8)(const float* x, int64_t k, int8_t* q, float* d, int32_t* sum16);  // k: multiple of 32
-  void (*rms_norm)(const float* x, const float* w, float* y, int64_t n, float eps);     // w may be null; y may be x
+  void (*rms_norm)(const float* x, const float* w, float* y, int64_t n,
+                   float eps);  // w may be null; y may be x
   void (*layer_norm)(const float* x, const float* w, const float* b, float* y, int64_t n, float eps);
   // Half-split rotation of the first 2 * half values of each head: (x[i], x[i + half]) by (c[i], s[i]).
   void (*rope)(float* x, int64_t n_heads, int64_t head_stride, int64_t half, const float* c, const float* s);
@@ -92,8 +96,8 @@ struct VecRow {
   void (*add)(const float* a, const float* b, float* y, int64_t n);
   void (*scale)(const float* x, float factor, float* y, int64_t n);
   void (*softcap)(const float* x, float cap, float* y, int64_t n);
-  int64_t (*argmax)(const float* x, int64_t n);               // lowest index of the maximum
-  int32_t (*all_finite)(const float* x, int64_t n);           // 1 when no NaN or infinity
+  int64_t (*argmax)(const float* x, int64_t n);      // lowest index of the maximum
+  int32_t (*all_finite)(const float* x, int64_t n);  // 1 when no NaN or infinity
   void (*f16_to_f32)(const uint16_t* x, float* y, int64_t n);
   void (*f32_to_f16)(const float* x, uint16_t* y, int64_t n);  // round to nearest even
   void (*kv_store)(const KvStoreArgs* args);

@@ -1,5 +1,5 @@
-// Matrix products with weights packed once at load. An ordered list of kernels, most special first; the first that
-// does not reject a key wins, and the others' reasons are kept for the log and `ingle doctor`.
+// Matrix products with weights packed once at load. An ordered list of kernels, most special first; the first
+// that does not reject a key wins, and the others' reasons are kept for the log and `ingle doctor`.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -45,8 +45,8 @@ struct PackedWeight {
   Buffer data;
 };
 uint64_t packed_bytes(const MatmulRow& row, const quant::QuantFormat& format, int64_t n, int64_t k);
-// Packs the rows of groups [group0, group1) of w into `out.data` (allocated by the caller): any number of threads may
-// work on different groups. `source_row` maps a row of the result to a row of w (null: the same).
+// Packs the rows of groups [group0, group1) of w into `out.data` (allocated by the caller): any number of
+// threads may work on different groups. `source_row` maps a row of the result to a row of w (null: the same).
 void pack_groups(const quant::QuantWeight& w, const int64_t* source_row, int64_t group0, int64_t group1,
                  PackedWeight& out);
 // Row `row` back as f32, bit-equal to the format's own decode (tied embeddings read rows here).
