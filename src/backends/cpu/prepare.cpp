@@ -256,7 +256,9 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
     s.matmul = Buffer(context_.allocator, static_cast<size_t>(scratch));
     s.attend = Buffer(context_.allocator,
                       static_cast<size_t>(kernels::attend_scratch_bytes(static_cast<int64_t>(tile), dk, dv)));
-    s.columns = floats(2 * std::max(max_tokens * kFfnColumns, max_wanted * kHeadColumns));
+    s.columns =
+        floats(2 * std::max({max_tokens * kFfnColumns, std::min(max_tokens, kFewRows) * kFfnColumnsOfFew,
+                             max_wanted * kHeadColumns}));
     s.q.resize(tile);
     s.out.resize(tile);
     s.first.resize(tile);

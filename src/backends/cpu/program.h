@@ -11,8 +11,9 @@
 
 namespace ingle::backends {
 
-constexpr int64_t kFfnColumns =
-    128;  // columns of a gated feed-forward that one chunk makes; a multiple of 32
+// Columns of a gated feed-forward that one chunk makes, multiples of 32. Few rows wait for memory, and long
+// chunks stream it; many rows want the chunk's values to stay in cache.
+constexpr int64_t kFfnColumns = 128, kFfnColumnsOfFew = 1024, kFewRows = 8;
 constexpr int64_t kPreciseBelow = 768;  // width of the residual stream
 constexpr int64_t kHeadColumns = 256;   // logits that one chunk makes
 constexpr size_t kMaxPhases = 8;        // of one op

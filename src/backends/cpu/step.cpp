@@ -286,7 +286,9 @@ struct CpuStep {
     const bool quantise_in = quantised(gate) || quantised(up), quantise_out = quantised(down);
     each_row(n, [&](int64_t r) { normed_input(o.norm, o.x, r, quantise_in); });
     // A chunk makes some columns of gate and up for all rows, and with them finished columns of down's input.
-    const int64_t columns = n < 8 && gate.n <= kFfnColumns * 8 * p.pool().size() ? 32 : kFfnColumns;
+    const int64_t columns = n > kFewRows ? kFfnColumns
+                                         : std::clamp<int64_t>(round_up(gate.n / (4 * p.pool().size()), 32),
+                                                               32, kFfnColumnsOfFew);
     parallel(ceil_div(gate.n, columns), [&](int64_t c) {
       const int64_t first = c * columns, count = std::min(columns, gate.n - first);
       const int64_t group0 = first / kernels::kGroupRows,
