@@ -18,6 +18,6 @@ int main(int argc, char** argv) try {
   }
   std::cout << "\n";
 } catch (const ingle::Error& e) {
-  std::cerr << e.what() << "\n" << e.hint() << "\n";
+  std::cerr << e.what() << "\n";
   return static_cast<int>(e.code());
 }

@@ -32,7 +32,7 @@ class Error : public std::exception {
   const std::string& where() const noexcept { return where_; }      // file, tensor, option, offset, …
   const std::string& message() const noexcept { return message_; }  // what was found and what was expected
   const std::string& hint() const noexcept { return hint_; }        // what to do about it; may be empty
-  const char* what() const noexcept override { return what_.c_str(); }  // "where: message"
+  const char* what() const noexcept override { return what_.c_str(); }  // "where: message (hint)"
 
  private:
   Code code_;

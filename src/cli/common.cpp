@@ -49,7 +49,8 @@ int exit_code(const Error& error) {
 
 int report(const Error& error) {
   if (error.code() != Code::cancelled) {
-    std::fprintf(stderr, "ingle: %s\n", printable(error.what()).c_str());
+    const std::string what = error.where().empty() ? error.message() : error.where() + ": " + error.message();
+    std::fprintf(stderr, "ingle: %s\n", printable(what).c_str());
     if (!error.hint().empty()) std::fprintf(stderr, "  %s\n", printable(error.hint()).c_str());
   }
   return exit_code(error);
