@@ -1,32 +1,16 @@
 #!/usr/bin/env python3
-"""Fetches the vocabularies that the tokenizer tests compare with: fetch_vocabs.py [FOLDER]
-
-They are part of llama-cpp-python's source distribution, which pip downloads (about 75 MB, kept nowhere).
-"""
+"""Fetches the vocabularies that the tokenizer tests compare with: fetch_vocabs.py [FOLDER]"""
 import os
-import subprocess
 import sys
-import tarfile
-import tempfile
 
-VERSION = "0.3.36"
+from llama_sources import extract
+
 DEFAULT = os.path.expanduser("~/.cache/ingle-models/vocabs")
 
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("INGLE_VOCABS", DEFAULT)
-    os.makedirs(folder, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
-                        "--dest", scratch, f"llama-cpp-python=={VERSION}"], check=True)
-        archive = next(name for name in os.listdir(scratch) if name.endswith(".tar.gz"))
-        with tarfile.open(os.path.join(scratch, archive)) as tar:
-            for member in tar:
-                name = os.path.basename(member.name)
-                if "/models/" not in member.name or not name.startswith("ggml-vocab-") or not member.isfile():
-                    continue
-                with open(os.path.join(folder, name), "wb") as out:
-                    out.write(tar.extractfile(member).read())
+    extract(folder, lambda path: "/models/" in path and os.path.basename(path).startswith("ggml-vocab-"))
     print(folder)
 
 
