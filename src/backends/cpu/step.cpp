@@ -1,363 +1,213 @@
-// One step on the CPU: every worker walks the ops together. An op is a few phases; in a phase the workers
-// take chunks from a counter until none is left, then meet at a barrier. Who computes a chunk never changes
-// its result.
-#include <algorithm>
-#include <cstring>
-
-#include "backends/cpu/program.h"
-#include "core/checked_math.h"
+#include "backends/cpu/step.h"
 
 namespace ingle::backends {
 namespace {
 
-using kernels::Activations;
 using kernels::PackedWeight;
 
 constexpr int64_t kCancelRows = 8;  // steps of fewer rows are short: they are not interrupted
 
-// What one worker needs to walk through a step.
-struct CpuStep {
-  const CpuProgram& p;
-  CpuWorkspace& ws;
-  const Batch& batch;
-  int worker;
-  int64_t n;         // rows of the batch
-  size_t phase = 0;  // counts alike on every worker
-
-  WorkerScratch& scratch() const { return ws.workers[static_cast<size_t>(worker)]; }
-  int64_t width(Id buffer) const { return p.plan().buffers[static_cast<size_t>(buffer)].width; }
-  float* row(Id buffer, int64_t r) const {
-    return ws.buffers[static_cast<size_t>(buffer)].as<float>() + r * width(buffer);
-  }
-
-  template <class F>
-  void parallel(int64_t n_chunks, F f) {
-    std::atomic<int64_t>& next = ws.counters[phase++].next;
-    for (int64_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < n_chunks;) f(c);
-    p.pool().barrier(worker);
-  }
-  // Rows in runs long enough to be worth a turn at the counter.
-  template <class F>
-  void each_row(int64_t count, F f) {
-    const int64_t run = std::clamp<int64_t>(count / (4 * p.pool().size()), 1, 16);
-    parallel(ceil_div(count, run), [&](int64_t c) {
-      for (int64_t r = c * run; r < std::min(count, (c + 1) * run); ++r) f(r);
-    });
-  }
-
-  // ---- products ----
-
-  static bool quantised(const PackedWeight& w) { return w.row->activation == kernels::kActQ8; }
-
-  // y = w x for groups of w's rows. Some rows get their products a second time, on what their 8 bits left
-  // over, while the weights are still in cache: see needs_rest().
-  void product(const LinearSpec& spec, const ActivationBuffer& x, const ActivationBuffer* rest, int64_t m,
-               float* y, int64_t ldy, bool accumulate, int64_t group0, int64_t group1) const {
-    const PackedWeight& w = p.packed(spec.weight);
-    kernels::MatmulArgs args{reinterpret_cast<const uint8_t*>(w.data.data()),
-                             w.n,
-                             w.k,
-                             x.rows(0, m, w.k),
-                             p.vector(spec.bias),
-                             y,
-                             ldy,
-                             accumulate ? 1 : 0,
-                             group0,
-                             group1,
-                             reinterpret_cast<uint8_t*>(scratch().matmul.data())};
-    w.row->run(&args);
-    if (!rest || !quantised(w)) return;
-    args.bias = nullptr;
-    args.accumulate = 1;
-    if (p.precise()) {
-      args.x = rest->rows(0, m, w.k);
-      w.row->run(&args);
-      return;
-    }
-    for (size_t i = 0; i < ws.rest_rows.size(); ++i) {
-      args.x = rest->rows(static_cast<int64_t>(i), 1, w.k);
-      args.y = y + ws.rest_rows[i] * ldy;
-      w.row->run(&args);
-    }
-  }
-
-  struct Job {
-    const LinearSpec* w;
-    float* y;
-    int64_t ldy;
-    bool accumulate;
-  };
-  // Several products of the same rows in one phase.
-  void products(std::initializer_list<Job> jobs, const ActivationBuffer& x, const ActivationBuffer& rest) {
-    int64_t total = 0;
-    for (const Job& j : jobs) total += groups(*j.w);
-    const int64_t run = std::clamp<int64_t>(total / (6 * p.pool().size()), 1, 64);
-    int64_t chunks = 0;
-    for (const Job& j : jobs) chunks += ceil_div(groups(*j.w), run);
-    parallel(chunks, [&](int64_t c) {
-      for (const Job& j : jobs) {
-        const int64_t mine = ceil_div(groups(*j.w), run);
-        if (c < mine) {
-          product(*j.w, x, &rest, n, j.y, j.ldy, j.accumulate, c * run,
-                  std::min(groups(*j.w), (c + 1) * run));
-          return;
-        }
-        c -= mine;
-      }
-    });
-  }
-  int64_t groups(const LinearSpec& w) const { return ceil_div(p.packed(w.weight).n, kernels::kGroupRows); }
-
-  // ---- rows ----
-
-  void norm(const NormSpec& spec, const float* x, float* y, int64_t width) const {
-    const float *w = p.vector(spec.weight), *b = p.vector(spec.bias);
-    if (spec.kind == NormKind::rms) {
-      p.vec().rms_norm(x, w, y, width, spec.eps);
-      if (b) p.vec().add(y, b, y, width);
-    } else if (spec.kind == NormKind::layer) {
-      p.vec().layer_norm(x, w, b, y, width, spec.eps);
-    } else if (x != y) {
-      std::memcpy(y, x, static_cast<size_t>(width) * sizeof(float));
-    }
-  }
-
-  // x normed into the activation buffer, in the forms that the products want.
-  void normed_input(const NormSpec& spec, Id x, int64_t r, bool quantise) const {
-    norm(spec, row(x, r), ws.hidden.row(r), width(x));
-    if (quantise) quantise_columns(ws.hidden, ws.hidden_rest, r, 0, width(x), ws.hidden.row(r));
-  }
-  void quantise_columns(const ActivationBuffer& x, const ActivationBuffer& rest, int64_t r, int64_t column,
-                        int64_t count, const float* values) const {
-    x.quantise(p.vec(), r, column, count, values);
-    if (const int32_t i = ws.rest_of[static_cast<size_t>(r)]; i >= 0)
-      rest.quantise_rest(p.vec(), i, x, r, column, count, values);
-  }
-
-  // x += post(w in), for `in` that is ready in ws.inner.
-  void project(const LinearSpec& w, const NormSpec& post, Id x) {
-    if (post.kind == NormKind::none) {
-      products({{&w, row(x, 0), width(x), true}}, ws.inner, ws.inner_rest);
-      return;
-    }
-    float* y = ws.projected.as<float>();
-    products({{&w, y, width(x), false}}, ws.inner, ws.inner_rest);
-    each_row(n, [&](int64_t r) {
-      float* yr = y + r * width(x);
-      norm(post, yr, yr, width(x));
-      p.vec().add(row(x, r), yr, row(x, r), width(x));
-    });
-  }
-
-  // ---- ops ----
-
-  void angles() {
-    const Plan& plan = p.plan();
-    each_row(n, [&](int64_t r) {
-      const int64_t position = ws.rows.rows[static_cast<size_t>(r)].position;
-      for (size_t i = 0; i < plan.rotations.size(); ++i) {
-        const PlanRotation& rotation = plan.rotations[i];
-        const auto pairs = static_cast<int64_t>(rotation.inverse_frequency.size());
-        kernels::rope_angles(position, rotation.inverse_frequency.data(), pairs, rotation.magnitude,
-                             ws.cosines[i].as<float>() + r * pairs, ws.sines[i].as<float>() + r * pairs);
-      }
-    });
-  }
-
-  void operator()(const op::Embed& o) {
-    each_row(n, [&](int64_t r) {
-      p.embed(o.table, ws.rows.rows[static_cast<size_t>(r)].token, row(o.out, r));
-      if (o.scale != 1.0f) p.vec().scale(row(o.out, r), o.scale, row(o.out, r), width(o.out));
-    });
-  }
-
-  void operator()(const op::AttentionInput& o) {
-    const PackedWeight &wq = p.packed(o.wq.weight), &wk = p.packed(o.wk.weight), &wv = p.packed(o.wv.weight);
-    const bool quantise = quantised(wq) || quantised(wk) || quantised(wv);
-    each_row(n, [&](int64_t r) { normed_input(o.norm, o.x, r, quantise); });
-    products({{&o.wq, row(o.q, 0), width(o.q), false},
-              {&o.wk, ws.k.as<float>(), wk.n, false},
-              {&o.wv, ws.v.as<float>(), wv.n, false}},
-             ws.hidden, ws.hidden_rest);
-    each_row(n, [&](int64_t r) {
-      float *q = row(o.q, r), *k = ws.k.as<float>() + r * wk.n;
-      heads(q, o.heads.n_heads, o, o.q_norm, r);
-      heads(k, o.heads.n_kv_heads, o, o.k_norm, r);
-      store(o, r, k, ws.v.as<float>() + r * wv.n);
-    });
-  }
-
-  void heads(float* x, int64_t n_heads, const op::AttentionInput& o, const NormSpec& spec, int64_t r) const {
-    if (spec.kind != NormKind::none)
-      for (int64_t h = 0; h < n_heads; ++h) norm(spec, x + h * o.heads.dk, x + h * o.heads.dk, o.heads.dk);
-    if (o.rotation == kNone) return;
-    const auto i = static_cast<size_t>(o.rotation);
-    const auto pairs = static_cast<int64_t>(p.plan().rotations[i].inverse_frequency.size());
-    p.vec().rope(x, n_heads, o.heads.dk, pairs, ws.cosines[i].as<float>() + r * pairs,
-                 ws.sines[i].as<float>() + r * pairs);
-  }
-
-  void store(const op::AttentionInput& o, int64_t r, const float* k, const float* v) const {
-    const kv::PartSpec& part = p.plan().parts[static_cast<size_t>(o.part)];
-    const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
-    const auto pages =
-        batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
-    auto* page = reinterpret_cast<uint8_t*>(pages[static_cast<size_t>(token.position / kv::kPageTokens)]);
-    for (int64_t h = 0; h < o.heads.n_kv_heads; ++h) {
-      const kernels::KvStoreArgs args{static_cast<int32_t>(part.type),
-                                      o.heads.dk,
-                                      o.heads.dv,
-                                      token.position % kv::kPageTokens,
-                                      k + h * o.heads.dk,
-                                      v + h * o.heads.dv,
-                                      page + part.k_offset(o.layer, h),
-                                      page + part.v_offset(o.layer, h)};
-      p.vec().kv_store(&args);
-    }
-  }
-
-  // Chunks are (run of rows of one slice) × (kv head); the query heads of a kv head share each load of K and
-  // V.
-  void operator()(const op::Attend& o) {
-    const int64_t tile = kv::kPageTokens;
-    int64_t tiles = 0;
-    for (const Slice& s : batch.slices) tiles += ceil_div(static_cast<int64_t>(s.tokens.size()), tile);
-    parallel(tiles * o.heads.n_kv_heads, [&](int64_t c) {
-      // Long tiles first: the last ones see the most keys.
-      int64_t t = tiles - 1 - c / o.heads.n_kv_heads, first_row = 0;
-      for (const Slice& s : batch.slices) {
-        const auto rows = static_cast<int64_t>(s.tokens.size()), mine = ceil_div(rows, tile);
-        if (t < mine) {
-          attend_tile(o, s, first_row + t * tile, std::min(tile, rows - t * tile), c % o.heads.n_kv_heads);
-          return;
-        }
-        t -= mine;
-        first_row += rows;
-      }
-    });
-  }
-
-  void attend_tile(const op::Attend& o, const Slice& slice, int64_t row0, int64_t n_rows,
-                   int64_t kv_head) const {
-    const kv::PartSpec& part = p.plan().parts[static_cast<size_t>(o.part)];
-    const int64_t group = o.heads.n_heads / o.heads.n_kv_heads;
-    WorkerScratch& s = scratch();
-    size_t i = 0;
-    for (int64_t r = row0; r < row0 + n_rows; ++r) {
-      const int64_t position = ws.rows.rows[static_cast<size_t>(r)].position;
-      for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h, ++i) {
-        s.q[i] = row(o.q, r) + h * o.heads.dk;
-        s.out[i] = ws.inner.row(r) + h * o.heads.dv;
-        s.first[i] = part.window ? std::max<int64_t>(0, position - part.window + 1) : 0;
-        s.last[i] = position;
-      }
-    }
-    kernels::AttendArgs args{};
-    args.type = static_cast<int32_t>(part.type);
-    args.dk = o.heads.dk;
-    args.dv = o.heads.dv;
-    args.n_rows = static_cast<int64_t>(i);
-    args.q = s.q.data();
-    args.out = s.out.data();
-    args.first = s.first.data();
-    args.last = s.last.data();
-    args.scale = o.scale;
-    args.softcap = o.softcap;
-    const auto pages = slice.state->pages(static_cast<size_t>(o.part));
-    args.pages = reinterpret_cast<const uint8_t* const*>(pages.data());
-    args.k_offset = part.k_offset(o.layer, kv_head);
-    args.v_offset = part.v_offset(o.layer, kv_head);
-    args.scratch = reinterpret_cast<uint8_t*>(s.attend.data());
-    p.vec().attend(&args);
-  }
-
-  // The attention's output lies in ws.inner already (attend_tile writes it there).
-  void operator()(const op::ProjectResidual& o) {
-    if (quantised(p.packed(o.w.weight)))
-      each_row(n, [&](int64_t r) {
-        quantise_columns(ws.inner, ws.inner_rest, r, 0, width(o.in), ws.inner.row(r));
-      });
-    project(o.w, o.post, o.x);
-  }
-
-  void operator()(const op::GatedFfn& o) {
-    const PackedWeight &gate = p.packed(o.gate.weight), &up = p.packed(o.up.weight),
-                       &down = p.packed(o.down.weight);
-    const bool quantise_in = quantised(gate) || quantised(up), quantise_out = quantised(down);
-    each_row(n, [&](int64_t r) { normed_input(o.norm, o.x, r, quantise_in); });
-    // A chunk makes some columns of gate and up for all rows, and with them finished columns of down's input.
-    const int64_t columns = n > kFewRows ? kFfnColumns
-                                         : std::clamp<int64_t>(round_up(gate.n / (4 * p.pool().size()), 32),
-                                                               32, kFfnColumnsOfFew);
-    parallel(ceil_div(gate.n, columns), [&](int64_t c) {
-      const int64_t first = c * columns, count = std::min(columns, gate.n - first);
-      const int64_t group0 = first / kernels::kGroupRows,
-                    group1 = ceil_div(first + count, kernels::kGroupRows);
-      float* g = scratch().columns.as<float>();
-      float* u = g + n * columns;
-      product(o.gate, ws.hidden, &ws.hidden_rest, n, g - first, columns, false, group0, group1);
-      product(o.up, ws.hidden, &ws.hidden_rest, n, u - first, columns, false, group0, group1);
-      for (int64_t r = 0; r < n; ++r) {
-        float* out = quantise_out ? g + r * columns : ws.inner.row(r) + first;
-        p.vec().glu(static_cast<int32_t>(o.act), g + r * columns, u + r * columns, out, count);
-        if (quantise_out) quantise_columns(ws.inner, ws.inner_rest, r, first, count, out);
-      }
-    });
-    project(o.down, o.post, o.x);
-  }
-
-  // The head's 8-bit activations are made twice: the row, and what its first 8 bits left over. The weights
-  // are read once for both, and an error that no later layer can even out is gone from the logits.
-  void operator()(const op::Head& o) {
-    const PackedWeight& w = p.packed(o.w.weight);
-    const int64_t wanted = ws.rows.n_wanted();
-    if (wanted == 0) return;
-    const bool twice = quantised(w);
-    const LinearSpec product_alone{o.w.weight, kNone};  // the bias is added once
-    const float* bias = p.vector(o.w.bias);
-    each_row(wanted, [&](int64_t r) {
-      float* x = ws.hidden.row(r);
-      norm(o.norm, row(o.x, ws.rows.wanted[static_cast<size_t>(r)]), x, width(o.x));
-      if (quantised(w)) ws.hidden.quantise(p.vec(), r, 0, width(o.x), x);
-      if (twice) ws.hidden.quantise_rest(p.vec(), wanted + r, ws.hidden, r, 0, width(o.x), x);
-    });
-    const int64_t m = twice ? 2 * wanted : wanted;
-    parallel(ceil_div(w.n, kHeadColumns), [&](int64_t c) {
-      const int64_t first = c * kHeadColumns, count = std::min(kHeadColumns, w.n - first);
-      float* y = scratch().columns.as<float>();
-      product(product_alone, ws.hidden, nullptr, m, y - first, kHeadColumns, false,
-              first / kernels::kGroupRows, ceil_div(first + count, kernels::kGroupRows));
-      for (int64_t r = 0; r < wanted; ++r) {
-        float *row_y = y + r * kHeadColumns, *logits = batch.logits + r * w.n + first;
-        if (twice) p.vec().add(row_y, row_y + wanted * kHeadColumns, row_y, count);
-        if (bias) p.vec().add(row_y, bias + first, row_y, count);
-        if (o.scale != 1.0f) p.vec().scale(row_y, o.scale, row_y, count);
-        if (o.softcap > 0) p.vec().softcap(row_y, o.softcap, row_y, count);
-        std::memcpy(logits, row_y, static_cast<size_t>(count) * sizeof(float));
-      }
-    });
-  }
-
-  template <class Plain>
-  void operator()(const Plain&) {}  // prepare() refused them
-
-  // Everybody sees the same answer.
-  bool cancelled() {
-    if (worker == 0 && batch.cancel && batch.cancel->load(std::memory_order_relaxed)) ws.stop = true;
-    p.pool().barrier(worker);
-    return ws.stop;
-  }
-
-  void walk() {
-    angles();
-    for (const Op& op : p.plan().ops) {
-      if (n > kCancelRows && cancelled()) return;
-      std::visit([&](const auto& o) { (*this)(o); }, op);
-    }
-  }
-};
-
 }  // namespace
+
+void CpuStep::angles() {
+  const Plan& plan = p.plan();
+  each_row(n, [&](int64_t r) {
+    const int64_t position = ws.rows.rows[static_cast<size_t>(r)].position;
+    for (size_t i = 0; i < plan.rotations.size(); ++i) {
+      const PlanRotation& rotation = plan.rotations[i];
+      const auto pairs = static_cast<int64_t>(rotation.inverse_frequency.size());
+      kernels::rope_angles(position, rotation.inverse_frequency.data(), pairs, rotation.magnitude,
+                           ws.cosines[i].as<float>() + r * pairs, ws.sines[i].as<float>() + r * pairs);
+    }
+  });
+}
+
+void CpuStep::operator()(const op::Embed& o) {
+  each_row(n, [&](int64_t r) {
+    p.embed(o.table, ws.rows.rows[static_cast<size_t>(r)].token, row(o.out, r));
+    if (o.scale != 1.0f) p.vec().scale(row(o.out, r), o.scale, row(o.out, r), width(o.out));
+  });
+}
+
+void CpuStep::operator()(const op::AttentionInput& o) {
+  const PackedWeight &wq = p.packed(o.wq.weight), &wk = p.packed(o.wk.weight), &wv = p.packed(o.wv.weight);
+  const bool quantise = quantised(wq) || quantised(wk) || quantised(wv);
+  each_row(n, [&](int64_t r) { normed_input(o.norm, o.x, r, quantise); });
+  products({{&o.wq, row(o.q, 0), width(o.q), false},
+            {&o.wk, ws.k.as<float>(), wk.n, false},
+            {&o.wv, ws.v.as<float>(), wv.n, false}},
+           ws.hidden, ws.hidden_rest);
+  each_row(n, [&](int64_t r) {
+    float *q = row(o.q, r), *k = ws.k.as<float>() + r * wk.n;
+    heads(q, o.heads.n_heads, o, o.q_norm, r);
+    heads(k, o.heads.n_kv_heads, o, o.k_norm, r);
+    store(o, r, k, ws.v.as<float>() + r * wv.n);
+  });
+}
+
+void CpuStep::heads(float* x, int64_t n_heads, const op::AttentionInput& o, const NormSpec& spec,
+                    int64_t r) const {
+  if (spec.kind != NormKind::none)
+    for (int64_t h = 0; h < n_heads; ++h) norm(spec, x + h * o.heads.dk, x + h * o.heads.dk, o.heads.dk);
+  if (o.rotation == kNone) return;
+  const auto i = static_cast<size_t>(o.rotation);
+  const auto pairs = static_cast<int64_t>(p.plan().rotations[i].inverse_frequency.size());
+  p.vec().rope(x, n_heads, o.heads.dk, pairs, ws.cosines[i].as<float>() + r * pairs,
+               ws.sines[i].as<float>() + r * pairs);
+}
+
+void CpuStep::store(const op::AttentionInput& o, int64_t r, const float* k, const float* v) const {
+  const kv::PartSpec& part = p.plan().parts[static_cast<size_t>(o.part)];
+  const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
+  const auto pages = batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
+  auto* page = reinterpret_cast<uint8_t*>(pages[static_cast<size_t>(token.position / kv::kPageTokens)]);
+  for (int64_t h = 0; h < o.heads.n_kv_heads; ++h) {
+    const kernels::KvStoreArgs args{static_cast<int32_t>(part.type),
+                                    o.heads.dk,
+                                    o.heads.dv,
+                                    token.position % kv::kPageTokens,
+                                    k + h * o.heads.dk,
+                                    v + h * o.heads.dv,
+                                    page + part.k_offset(o.layer, h),
+                                    page + part.v_offset(o.layer, h)};
+    p.vec().kv_store(&args);
+  }
+}
+
+// Chunks are (run of rows of one slice) × (kv head); the query heads of a kv head share each load of K and
+// V.
+void CpuStep::operator()(const op::Attend& o) {
+  const int64_t tile = kv::kPageTokens;
+  int64_t tiles = 0;
+  for (const Slice& s : batch.slices) tiles += ceil_div(static_cast<int64_t>(s.tokens.size()), tile);
+  parallel(tiles * o.heads.n_kv_heads, [&](int64_t c) {
+    // Long tiles first: the last ones see the most keys.
+    int64_t t = tiles - 1 - c / o.heads.n_kv_heads, first_row = 0;
+    for (const Slice& s : batch.slices) {
+      const auto rows = static_cast<int64_t>(s.tokens.size()), mine = ceil_div(rows, tile);
+      if (t < mine) {
+        attend_tile(o, s, first_row + t * tile, std::min(tile, rows - t * tile), c % o.heads.n_kv_heads);
+        return;
+      }
+      t -= mine;
+      first_row += rows;
+    }
+  });
+}
+
+void CpuStep::attend_tile(const op::Attend& o, const Slice& slice, int64_t row0, int64_t n_rows,
+                          int64_t kv_head) const {
+  const kv::PartSpec& part = p.plan().parts[static_cast<size_t>(o.part)];
+  const int64_t group = o.heads.n_heads / o.heads.n_kv_heads;
+  WorkerScratch& s = scratch();
+  size_t i = 0;
+  for (int64_t r = row0; r < row0 + n_rows; ++r) {
+    const int64_t position = ws.rows.rows[static_cast<size_t>(r)].position;
+    for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h, ++i) {
+      s.q[i] = row(o.q, r) + h * o.heads.dk;
+      s.out[i] = ws.inner.row(r) + h * o.heads.dv;
+      s.first[i] = part.window ? std::max<int64_t>(0, position - part.window + 1) : 0;
+      s.last[i] = position;
+    }
+  }
+  kernels::AttendArgs args{};
+  args.type = static_cast<int32_t>(part.type);
+  args.dk = o.heads.dk;
+  args.dv = o.heads.dv;
+  args.n_rows = static_cast<int64_t>(i);
+  args.q = s.q.data();
+  args.out = s.out.data();
+  args.first = s.first.data();
+  args.last = s.last.data();
+  args.scale = o.scale;
+  args.softcap = o.softcap;
+  const auto pages = slice.state->pages(static_cast<size_t>(o.part));
+  args.pages = reinterpret_cast<const uint8_t* const*>(pages.data());
+  args.k_offset = part.k_offset(o.layer, kv_head);
+  args.v_offset = part.v_offset(o.layer, kv_head);
+  args.scratch = reinterpret_cast<uint8_t*>(s.attend.data());
+  p.vec().attend(&args);
+}
+
+// The attention's output lies in ws.inner already (attend_tile writes it there).
+void CpuStep::operator()(const op::ProjectResidual& o) {
+  if (quantised(p.packed(o.w.weight)))
+    each_row(
+        n, [&](int64_t r) { quantise_columns(ws.inner, ws.inner_rest, r, 0, width(o.in), ws.inner.row(r)); });
+  project(o.w, o.post, o.x);
+}
+
+void CpuStep::operator()(const op::GatedFfn& o) {
+  const PackedWeight &gate = p.packed(o.gate.weight), &up = p.packed(o.up.weight),
+                     &down = p.packed(o.down.weight);
+  const bool quantise_in = quantised(gate) || quantised(up), quantise_out = quantised(down);
+  each_row(n, [&](int64_t r) { normed_input(o.norm, o.x, r, quantise_in); });
+  // A chunk makes some columns of gate and up for all rows, and with them finished columns of down's input.
+  const int64_t columns =
+      n > kFewRows ? kFfnColumns
+                   : std::clamp<int64_t>(round_up(gate.n / (4 * p.pool().size()), 32), 32, kFfnColumnsOfFew);
+  parallel(ceil_div(gate.n, columns), [&](int64_t c) {
+    const int64_t first = c * columns, count = std::min(columns, gate.n - first);
+    const int64_t group0 = first / kernels::kGroupRows, group1 = ceil_div(first + count, kernels::kGroupRows);
+    float* g = scratch().columns.as<float>();
+    float* u = g + n * columns;
+    product(o.gate, ws.hidden, &ws.hidden_rest, n, g - first, columns, false, group0, group1);
+    product(o.up, ws.hidden, &ws.hidden_rest, n, u - first, columns, false, group0, group1);
+    for (int64_t r = 0; r < n; ++r) {
+      float* out = quantise_out ? g + r * columns : ws.inner.row(r) + first;
+      p.vec().glu(static_cast<int32_t>(o.act), g + r * columns, u + r * columns, out, count);
+      if (quantise_out) quantise_columns(ws.inner, ws.inner_rest, r, first, count, out);
+    }
+  });
+  project(o.down, o.post, o.x);
+}
+
+// The head's 8-bit activations are made twice: the row, and what its first 8 bits left over. The weights
+// are read once for both, and an error that no later layer can even out is gone from the logits.
+void CpuStep::operator()(const op::Head& o) {
+  const PackedWeight& w = p.packed(o.w.weight);
+  const int64_t wanted = ws.rows.n_wanted();
+  if (wanted == 0) return;
+  const bool twice = quantised(w);
+  const LinearSpec product_alone{o.w.weight, kNone};  // the bias is added once
+  const float* bias = p.vector(o.w.bias);
+  each_row(wanted, [&](int64_t r) {
+    float* x = ws.hidden.row(r);
+    norm(o.norm, row(o.x, ws.rows.wanted[static_cast<size_t>(r)]), x, width(o.x));
+    if (quantised(w)) ws.hidden.quantise(p.vec(), r, 0, width(o.x), x);
+    if (twice) ws.hidden.quantise_rest(p.vec(), wanted + r, ws.hidden, r, 0, width(o.x), x);
+  });
+  const int64_t m = twice ? 2 * wanted : wanted;
+  parallel(ceil_div(w.n, kHeadColumns), [&](int64_t c) {
+    const int64_t first = c * kHeadColumns, count = std::min(kHeadColumns, w.n - first);
+    float* y = scratch().columns.as<float>();
+    product(product_alone, ws.hidden, nullptr, m, y - first, kHeadColumns, false, first / kernels::kGroupRows,
+            ceil_div(first + count, kernels::kGroupRows));
+    for (int64_t r = 0; r < wanted; ++r) {
+      float *row_y = y + r * kHeadColumns, *logits = batch.logits + r * w.n + first;
+      if (twice) p.vec().add(row_y, row_y + wanted * kHeadColumns, row_y, count);
+      if (bias) p.vec().add(row_y, bias + first, row_y, count);
+      if (o.scale != 1.0f) p.vec().scale(row_y, o.scale, row_y, count);
+      if (o.softcap > 0) p.vec().softcap(row_y, o.softcap, row_y, count);
+      std::memcpy(logits, row_y, static_cast<size_t>(count) * sizeof(float));
+    }
+  });
+}
+
+// Everybody sees the same answer.
+bool CpuStep::cancelled() {
+  if (worker == 0 && batch.cancel && batch.cancel->load(std::memory_order_relaxed)) ws.stop = true;
+  p.pool().barrier(worker);
+  return ws.stop;
+}
+
+void CpuStep::walk() {
+  angles();
+  for (const Op& op : p.plan().ops) {
+    if (n > kCancelRows && cancelled()) return;
+    std::visit([&](const auto& o) { (*this)(o); }, op);
+  }
+}
 
 void CpuProgram::run(Workspace& workspace, const Batch& batch) const noexcept {
   auto& ws = static_cast<CpuWorkspace&>(workspace);

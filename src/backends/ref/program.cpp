@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/ref/step.h"
 #include "core/error.h"
 #include "kernels/vec.h"
 
@@ -50,8 +51,6 @@ std::unique_ptr<Workspace> RefProgram::make_workspace(int64_t max_tokens, int64_
   ws->rows.reserve(max_tokens, max_wanted);
   return ws;
 }
-
-namespace {
 
 float load_state(kv::StateType type, const std::byte* base, int64_t i) {
   if (type == kv::StateType::f32) {
@@ -112,186 +111,145 @@ float dot(const float* a, const float* b, int64_t n) {
   return static_cast<float>(sum);
 }
 
-}  // namespace
+void RefStep::operator()(const op::Embed& o) const {
+  for (int64_t r = 0; r < n; ++r) {
+    float* out = row(o.out, r);
+    decode(o.table, ws.rows.rows[static_cast<size_t>(r)].token, out);
+    for (int64_t i = 0; i < width(o.out); ++i) out[i] *= o.scale;
+  }
+}
 
-// One step: an overload per plain op. `n` is the number of rows at this point of the plan.
-struct RefStep {
-  const RefProgram& p;
-  RefWorkspace& ws;
-  const Batch& batch;
-  int64_t n;
-
-  float* row(Id buffer, int64_t r) const {
-    return ws.buffers[static_cast<size_t>(buffer)].as<float>() + r * width(buffer);
-  }
-  int64_t width(Id buffer) const { return p.plan_->buffers[static_cast<size_t>(buffer)].width; }
-  const PlanWeight& weight(Id id) const { return p.plan_->weights[static_cast<size_t>(id)]; }
-  const float* vector(Id id) const {
-    return id == kNone ? nullptr : p.plan_->vectors[static_cast<size_t>(id)].values.data();
-  }
-  void decode(Id id, int64_t r, float* out) const {
-    const PlanWeight& w = weight(id);
-    const quant::QuantWeight& q = p.weights_[static_cast<size_t>(id)];
-    q.format->decode_rows(q, w.source_rows.empty() ? r : w.source_rows[static_cast<size_t>(r)], 1, out);
-  }
-  // f(i, worker) for i in [0, count), dealt out by the worker's number.
-  template <class F>
-  void each(int64_t count, F f) const {
-    const int workers = p.context_.pool->size();
-    p.context_.pool->run([&](int worker) {
-      for (int64_t i = worker; i < count; i += workers) f(i, worker);
-    });
-  }
-
-  void operator()(const op::Embed& o) const {
-    for (int64_t r = 0; r < n; ++r) {
-      float* out = row(o.out, r);
-      decode(o.table, ws.rows.rows[static_cast<size_t>(r)].token, out);
-      for (int64_t i = 0; i < width(o.out); ++i) out[i] *= o.scale;
+void RefStep::operator()(const op::Norm& o) const {
+  const float *w = vector(o.norm.weight), *b = vector(o.norm.bias);
+  for (int64_t r = 0; r < n; ++r) {
+    for (int64_t g = 0; g < width(o.in); g += o.group) {
+      const float* x = row(o.in, r) + g;
+      float* y = row(o.out, r) + g;
+      double mean = 0, square = 0;
+      for (int i = 0; i < o.group; ++i) mean += x[i];
+      mean = o.norm.kind == NormKind::layer ? mean / o.group : 0;
+      for (int i = 0; i < o.group; ++i) square += (x[i] - mean) * (x[i] - mean);
+      const double scale = 1 / std::sqrt(square / o.group + o.norm.eps);
+      for (int i = 0; i < o.group; ++i)
+        y[i] = static_cast<float>((x[i] - mean) * scale) * (w ? w[i] : 1) + (b ? b[i] : 0);
     }
   }
+}
 
-  void operator()(const op::Norm& o) const {
-    const float *w = vector(o.norm.weight), *b = vector(o.norm.bias);
+void RefStep::operator()(const op::Linear& o) const {
+  if (n == 0) return;  // a head of which no logits are wanted
+  const float* bias = vector(o.w.bias);
+  const int64_t k = weight(o.w.weight).cols;
+  each(weight(o.w.weight).rows, [&](int64_t i, int worker) {
+    float* decoded = ws.decoded[static_cast<size_t>(worker)].as<float>();
+    decode(o.w.weight, i, decoded);
     for (int64_t r = 0; r < n; ++r) {
-      for (int64_t g = 0; g < width(o.in); g += o.group) {
-        const float* x = row(o.in, r) + g;
-        float* y = row(o.out, r) + g;
-        double mean = 0, square = 0;
-        for (int i = 0; i < o.group; ++i) mean += x[i];
-        mean = o.norm.kind == NormKind::layer ? mean / o.group : 0;
-        for (int i = 0; i < o.group; ++i) square += (x[i] - mean) * (x[i] - mean);
-        const double scale = 1 / std::sqrt(square / o.group + o.norm.eps);
-        for (int i = 0; i < o.group; ++i)
-          y[i] = static_cast<float>((x[i] - mean) * scale) * (w ? w[i] : 1) + (b ? b[i] : 0);
+      float y = dot(decoded, row(o.in, r), k) + (bias ? bias[i] : 0);
+      if (o.accumulate) y += row(o.out, r)[i];
+      row(o.out, r)[i] = y;
+    }
+  });
+}
+
+void RefStep::operator()(const op::Rope& o) const {
+  const PlanRotation& rotation = p.plan_->rotations[static_cast<size_t>(o.rotation)];
+  const auto half = static_cast<int64_t>(rotation.inverse_frequency.size());
+  for (int64_t r = 0; r < n; ++r) {
+    const auto position = static_cast<double>(ws.rows.rows[static_cast<size_t>(r)].position);
+    for (int64_t i = 0; i < half; ++i) {
+      const double angle = position * rotation.inverse_frequency[static_cast<size_t>(i)];
+      const auto c = static_cast<float>(std::cos(angle) * rotation.magnitude);
+      const auto s = static_cast<float>(std::sin(angle) * rotation.magnitude);
+      for (int h = 0; h < o.n_heads; ++h) {
+        float* x = row(o.x, r) + h * o.head_width;
+        const float a = x[i], b = x[i + half];
+        x[i] = a * c - b * s;
+        x[i + half] = b * c + a * s;
       }
     }
   }
+}
 
-  void operator()(const op::Linear& o) const {
-    if (n == 0) return;  // a head of which no logits are wanted
-    const float* bias = vector(o.w.bias);
-    const int64_t k = weight(o.w.weight).cols;
-    each(weight(o.w.weight).rows, [&](int64_t i, int worker) {
-      float* decoded = ws.decoded[static_cast<size_t>(worker)].as<float>();
-      decode(o.w.weight, i, decoded);
-      for (int64_t r = 0; r < n; ++r) {
-        float y = dot(decoded, row(o.in, r), k) + (bias ? bias[i] : 0);
-        if (o.accumulate) y += row(o.out, r)[i];
-        row(o.out, r)[i] = y;
-      }
-    });
-  }
-
-  void operator()(const op::Rope& o) const {
-    const PlanRotation& rotation = p.plan_->rotations[static_cast<size_t>(o.rotation)];
-    const auto half = static_cast<int64_t>(rotation.inverse_frequency.size());
-    for (int64_t r = 0; r < n; ++r) {
-      const auto position = static_cast<double>(ws.rows.rows[static_cast<size_t>(r)].position);
-      for (int64_t i = 0; i < half; ++i) {
-        const double angle = position * rotation.inverse_frequency[static_cast<size_t>(i)];
-        const auto c = static_cast<float>(std::cos(angle) * rotation.magnitude);
-        const auto s = static_cast<float>(std::sin(angle) * rotation.magnitude);
-        for (int h = 0; h < o.n_heads; ++h) {
-          float* x = row(o.x, r) + h * o.head_width;
-          const float a = x[i], b = x[i + half];
-          x[i] = a * c - b * s;
-          x[i + half] = b * c + a * s;
-        }
-      }
-    }
-  }
-
-  void operator()(const op::StoreKv& o) const {
-    const kv::PartSpec& part = p.plan_->parts[static_cast<size_t>(o.part)];
-    for (int64_t r = 0; r < n; ++r) {
-      const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
-      const auto pages =
-          batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
-      std::byte* page = pages[static_cast<size_t>(token.position / kv::kPageTokens)];
-      const int64_t slot = token.position % kv::kPageTokens;
-      for (int64_t h = 0; h < o.heads.n_kv_heads; ++h) {
-        for (int64_t i = 0; i < o.heads.dk; ++i)
-          store_state(part.type, page + part.k_offset(o.layer, h), i * kv::kPageTokens + slot,
-                      row(o.k, r)[h * o.heads.dk + i]);
-        for (int64_t i = 0; i < o.heads.dv; ++i)
-          store_state(part.type, page + part.v_offset(o.layer, h), slot * o.heads.dv + i,
-                      row(o.v, r)[h * o.heads.dv + i]);
-      }
-    }
-  }
-
-  void operator()(const op::Attend& o) const {
-    each(n * o.heads.n_heads,
-         [&](int64_t i, int) { attend_one(o, i / o.heads.n_heads, i % o.heads.n_heads); });
-  }
-
-  void attend_one(const op::Attend& o, int64_t r, int64_t head) const {
-    const kv::PartSpec& part = p.plan_->parts[static_cast<size_t>(o.part)];
+void RefStep::operator()(const op::StoreKv& o) const {
+  const kv::PartSpec& part = p.plan_->parts[static_cast<size_t>(o.part)];
+  for (int64_t r = 0; r < n; ++r) {
     const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
     const auto pages =
         batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
-    const int64_t kv_head = head / (o.heads.n_heads / o.heads.n_kv_heads);
-    const int64_t first = part.window ? std::max<int64_t>(0, token.position - part.window + 1) : 0;
-    const float* q = row(o.q, r) + head * o.heads.dk;
-    float* out = row(o.out, r) + head * o.heads.dv;
-    const auto logit_at = [&](int64_t t) {
-      const std::byte* k = pages[static_cast<size_t>(t / kv::kPageTokens)] + part.k_offset(o.layer, kv_head);
-      double s = 0;
+    std::byte* page = pages[static_cast<size_t>(token.position / kv::kPageTokens)];
+    const int64_t slot = token.position % kv::kPageTokens;
+    for (int64_t h = 0; h < o.heads.n_kv_heads; ++h) {
       for (int64_t i = 0; i < o.heads.dk; ++i)
-        s += double{q[i]} * load_state(part.type, k, i * kv::kPageTokens + t % kv::kPageTokens);
-      s *= o.scale;
-      return o.softcap > 0 ? o.softcap * std::tanh(s / o.softcap) : s;
-    };
-    // Online softmax: the running maximum, sum and output are rescaled when a larger logit comes.
-    double largest = -INFINITY, sum = 0;
-    std::fill_n(out, o.heads.dv, 0.0f);
-    for (int64_t t = first; t <= token.position; ++t) {
-      const double logit = logit_at(t), m = std::max(largest, logit);
-      const double keep = std::exp(largest - m), weight = std::exp(logit - m);
-      const std::byte* v = pages[static_cast<size_t>(t / kv::kPageTokens)] + part.v_offset(o.layer, kv_head);
+        store_state(part.type, page + part.k_offset(o.layer, h), i * kv::kPageTokens + slot,
+                    row(o.k, r)[h * o.heads.dk + i]);
       for (int64_t i = 0; i < o.heads.dv; ++i)
-        out[i] = static_cast<float>(out[i] * keep +
-                                    weight * load_state(part.type, v, t % kv::kPageTokens * o.heads.dv + i));
-      sum = sum * keep + weight;
-      largest = m;
+        store_state(part.type, page + part.v_offset(o.layer, h), slot * o.heads.dv + i,
+                    row(o.v, r)[h * o.heads.dv + i]);
     }
-    for (int64_t i = 0; i < o.heads.dv; ++i) out[i] = static_cast<float>(out[i] / sum);
   }
+}
 
-  template <class F>
-  void elementwise(Id out, F f) const {
-    for (int64_t r = 0; r < n; ++r)
-      for (int64_t i = 0; i < width(out); ++i) row(out, r)[i] = f(r, i);
+void RefStep::operator()(const op::Attend& o) const {
+  each(n * o.heads.n_heads, [&](int64_t i, int) { attend_one(o, i / o.heads.n_heads, i % o.heads.n_heads); });
+}
+
+void RefStep::attend_one(const op::Attend& o, int64_t r, int64_t head) const {
+  const kv::PartSpec& part = p.plan_->parts[static_cast<size_t>(o.part)];
+  const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
+  const auto pages = batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
+  const int64_t kv_head = head / (o.heads.n_heads / o.heads.n_kv_heads);
+  const int64_t first = part.window ? std::max<int64_t>(0, token.position - part.window + 1) : 0;
+  const float* q = row(o.q, r) + head * o.heads.dk;
+  float* out = row(o.out, r) + head * o.heads.dv;
+  const auto logit_at = [&](int64_t t) {
+    const std::byte* k = pages[static_cast<size_t>(t / kv::kPageTokens)] + part.k_offset(o.layer, kv_head);
+    double s = 0;
+    for (int64_t i = 0; i < o.heads.dk; ++i)
+      s += double{q[i]} * load_state(part.type, k, i * kv::kPageTokens + t % kv::kPageTokens);
+    s *= o.scale;
+    return o.softcap > 0 ? o.softcap * std::tanh(s / o.softcap) : s;
+  };
+  // Online softmax: the running maximum, sum and output are rescaled when a larger logit comes.
+  double largest = -INFINITY, sum = 0;
+  std::fill_n(out, o.heads.dv, 0.0f);
+  for (int64_t t = first; t <= token.position; ++t) {
+    const double logit = logit_at(t), m = std::max(largest, logit);
+    const double keep = std::exp(largest - m), weight = std::exp(logit - m);
+    const std::byte* v = pages[static_cast<size_t>(t / kv::kPageTokens)] + part.v_offset(o.layer, kv_head);
+    for (int64_t i = 0; i < o.heads.dv; ++i)
+      out[i] = static_cast<float>(out[i] * keep +
+                                  weight * load_state(part.type, v, t % kv::kPageTokens * o.heads.dv + i));
+    sum = sum * keep + weight;
+    largest = m;
   }
-  void operator()(const op::Glu& o) const {
-    elementwise(o.out,
-                [&](int64_t r, int64_t i) { return activate(o.act, row(o.gate, r)[i]) * row(o.up, r)[i]; });
-  }
-  void operator()(const op::Activate& o) const {
-    elementwise(o.out, [&](int64_t r, int64_t i) { return activate(o.act, row(o.in, r)[i]); });
-  }
-  void operator()(const op::Add& o) const {
-    elementwise(o.out, [&](int64_t r, int64_t i) { return row(o.a, r)[i] + row(o.b, r)[i]; });
-  }
-  void operator()(const op::Scale& o) const {
-    elementwise(o.out, [&](int64_t r, int64_t i) { return row(o.in, r)[i] * o.factor; });
-  }
-  void operator()(const op::Softcap& o) const {
-    elementwise(o.out, [&](int64_t r, int64_t i) { return o.cap * std::tanh(row(o.in, r)[i] / o.cap); });
-  }
-  void operator()(const op::GatherWanted& o) {
-    const auto bytes = static_cast<size_t>(width(o.in)) * sizeof(float);
-    for (int64_t w = 0; w < ws.rows.n_wanted(); ++w)
-      std::memcpy(row(o.out, w), row(o.in, ws.rows.wanted[static_cast<size_t>(w)]), bytes);
-    n = ws.rows.n_wanted();
-  }
-  void operator()(const op::Output& o) const {
-    if (n > 0) std::memcpy(batch.logits, row(o.in, 0), static_cast<size_t>(n * width(o.in)) * sizeof(float));
-  }
-  template <class Fused>
-  void operator()(const Fused&) const {}  // never in a reference plan: takes() refuses them
-};
+  for (int64_t i = 0; i < o.heads.dv; ++i) out[i] = static_cast<float>(out[i] / sum);
+}
+
+void RefStep::operator()(const op::Glu& o) const {
+  elementwise(o.out,
+              [&](int64_t r, int64_t i) { return activate(o.act, row(o.gate, r)[i]) * row(o.up, r)[i]; });
+}
+void RefStep::operator()(const op::Activate& o) const {
+  elementwise(o.out, [&](int64_t r, int64_t i) { return activate(o.act, row(o.in, r)[i]); });
+}
+void RefStep::operator()(const op::Add& o) const {
+  elementwise(o.out, [&](int64_t r, int64_t i) { return row(o.a, r)[i] + row(o.b, r)[i]; });
+}
+void RefStep::operator()(const op::Scale& o) const {
+  elementwise(o.out, [&](int64_t r, int64_t i) { return row(o.in, r)[i] * o.factor; });
+}
+void RefStep::operator()(const op::Softcap& o) const {
+  elementwise(o.out, [&](int64_t r, int64_t i) { return o.cap * std::tanh(row(o.in, r)[i] / o.cap); });
+}
+void RefStep::operator()(const op::GatherWanted& o) {
+  const auto bytes = static_cast<size_t>(width(o.in)) * sizeof(float);
+  for (int64_t w = 0; w < ws.rows.n_wanted(); ++w)
+    std::memcpy(row(o.out, w), row(o.in, ws.rows.wanted[static_cast<size_t>(w)]), bytes);
+  n = ws.rows.n_wanted();
+}
+void RefStep::operator()(const op::Output& o) const {
+  if (n > 0) std::memcpy(batch.logits, row(o.in, 0), static_cast<size_t>(n * width(o.in)) * sizeof(float));
+}
 
 void RefProgram::run(Workspace& workspace, const Batch& batch) const noexcept {
   auto& ws = static_cast<RefWorkspace&>(workspace);

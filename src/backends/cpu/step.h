@@ -1,0 +1,168 @@
+// One step on the CPU: every worker walks the ops together. An op is a few phases; in a phase the workers
+// take chunks from a counter until none is left, then meet at a barrier. Who computes a chunk never changes
+// its result.
+#pragma once
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/program.h"
+#include "core/checked_math.h"
+
+namespace ingle::backends {
+
+// What one worker needs to walk through a step.
+struct CpuStep {
+  const CpuProgram& p;
+  CpuWorkspace& ws;
+  const Batch& batch;
+  int worker;
+  int64_t n;         // rows of the batch
+  size_t phase = 0;  // counts alike on every worker
+
+  WorkerScratch& scratch() const { return ws.workers[static_cast<size_t>(worker)]; }
+  int64_t width(Id buffer) const { return p.plan().buffers[static_cast<size_t>(buffer)].width; }
+  float* row(Id buffer, int64_t r) const {
+    return ws.buffers[static_cast<size_t>(buffer)].as<float>() + r * width(buffer);
+  }
+
+  template <class F>
+  void parallel(int64_t n_chunks, F f) {
+    std::atomic<int64_t>& next = ws.counters[phase++].next;
+    for (int64_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < n_chunks;) f(c);
+    p.pool().barrier(worker);
+  }
+  // Rows in runs long enough to be worth a turn at the counter.
+  template <class F>
+  void each_row(int64_t count, F f) {
+    const int64_t run = std::clamp<int64_t>(count / (4 * p.pool().size()), 1, 16);
+    parallel(ceil_div(count, run), [&](int64_t c) {
+      for (int64_t r = c * run; r < std::min(count, (c + 1) * run); ++r) f(r);
+    });
+  }
+
+  // ---- products ----
+
+  static bool quantised(const kernels::PackedWeight& w) { return w.row->activation == kernels::kActQ8; }
+
+  // y = w x for groups of w's rows. Some rows get their products a second time, on what their 8 bits left
+  // over, while the weights are still in cache: see needs_rest().
+  void product(const LinearSpec& spec, const ActivationBuffer& x, const ActivationBuffer* rest, int64_t m,
+               float* y, int64_t ldy, bool accumulate, int64_t group0, int64_t group1) const {
+    const kernels::PackedWeight& w = p.packed(spec.weight);
+    kernels::MatmulArgs args{reinterpret_cast<const uint8_t*>(w.data.data()),
+                             w.n,
+                             w.k,
+                             x.rows(0, m, w.k),
+                             p.vector(spec.bias),
+                             y,
+                             ldy,
+                             accumulate ? 1 : 0,
+                             group0,
+                             group1,
+                             reinterpret_cast<uint8_t*>(scratch().matmul.data())};
+    w.row->run(&args);
+    if (!rest || !quantised(w)) return;
+    args.bias = nullptr;
+    args.accumulate = 1;
+    if (p.precise()) {
+      args.x = rest->rows(0, m, w.k);
+      w.row->run(&args);
+      return;
+    }
+    for (size_t i = 0; i < ws.rest_rows.size(); ++i) {
+      args.x = rest->rows(static_cast<int64_t>(i), 1, w.k);
+      args.y = y + ws.rest_rows[i] * ldy;
+      w.row->run(&args);
+    }
+  }
+
+  struct Job {
+    const LinearSpec* w;
+    float* y;
+    int64_t ldy;
+    bool accumulate;
+  };
+  // Several products of the same rows in one phase.
+  void products(std::initializer_list<Job> jobs, const ActivationBuffer& x, const ActivationBuffer& rest) {
+    int64_t total = 0;
+    for (const Job& j : jobs) total += groups(*j.w);
+    const int64_t run = std::clamp<int64_t>(total / (6 * p.pool().size()), 1, 64);
+    int64_t chunks = 0;
+    for (const Job& j : jobs) chunks += ceil_div(groups(*j.w), run);
+    parallel(chunks, [&](int64_t c) {
+      for (const Job& j : jobs) {
+        const int64_t mine = ceil_div(groups(*j.w), run);
+        if (c < mine) {
+          product(*j.w, x, &rest, n, j.y, j.ldy, j.accumulate, c * run,
+                  std::min(groups(*j.w), (c + 1) * run));
+          return;
+        }
+        c -= mine;
+      }
+    });
+  }
+  int64_t groups(const LinearSpec& w) const { return ceil_div(p.packed(w.weight).n, kernels::kGroupRows); }
+
+  // ---- rows ----
+
+  void norm(const NormSpec& spec, const float* x, float* y, int64_t width) const {
+    const float *w = p.vector(spec.weight), *b = p.vector(spec.bias);
+    if (spec.kind == NormKind::rms) {
+      p.vec().rms_norm(x, w, y, width, spec.eps);
+      if (b) p.vec().add(y, b, y, width);
+    } else if (spec.kind == NormKind::layer) {
+      p.vec().layer_norm(x, w, b, y, width, spec.eps);
+    } else if (x != y) {
+      std::memcpy(y, x, static_cast<size_t>(width) * sizeof(float));
+    }
+  }
+
+  // x normed into the activation buffer, in the forms that the products want.
+  void normed_input(const NormSpec& spec, Id x, int64_t r, bool quantise) const {
+    norm(spec, row(x, r), ws.hidden.row(r), width(x));
+    if (quantise) quantise_columns(ws.hidden, ws.hidden_rest, r, 0, width(x), ws.hidden.row(r));
+  }
+  void quantise_columns(const ActivationBuffer& x, const ActivationBuffer& rest, int64_t r, int64_t column,
+                        int64_t count, const float* values) const {
+    x.quantise(p.vec(), r, column, count, values);
+    if (const int32_t i = ws.rest_of[static_cast<size_t>(r)]; i >= 0)
+      rest.quantise_rest(p.vec(), i, x, r, column, count, values);
+  }
+
+  // x += post(w in), for `in` that is ready in ws.inner.
+  void project(const LinearSpec& w, const NormSpec& post, Id x) {
+    if (post.kind == NormKind::none) {
+      products({{&w, row(x, 0), width(x), true}}, ws.inner, ws.inner_rest);
+      return;
+    }
+    float* y = ws.projected.as<float>();
+    products({{&w, y, width(x), false}}, ws.inner, ws.inner_rest);
+    each_row(n, [&](int64_t r) {
+      float* yr = y + r * width(x);
+      norm(post, yr, yr, width(x));
+      p.vec().add(row(x, r), yr, row(x, r), width(x));
+    });
+  }
+
+  // ---- ops: step.cpp, and a file for each of the larger ones ----
+
+  void walk();
+  void operator()(const op::Embed& o);
+  void operator()(const op::AttentionInput& o);
+  void operator()(const op::Attend& o);
+  void operator()(const op::ProjectResidual& o);
+  void operator()(const op::GatedFfn& o);
+  void operator()(const op::Head& o);
+  template <class Plain>
+  void operator()(const Plain&) {}  // prepare() refused them
+
+ private:
+  void angles();
+  void heads(float* x, int64_t n_heads, const op::AttentionInput& o, const NormSpec& spec, int64_t r) const;
+  void store(const op::AttentionInput& o, int64_t r, const float* k, const float* v) const;
+  void attend_tile(const op::Attend& o, const Slice& slice, int64_t row0, int64_t n_rows,
+                   int64_t kv_head) const;
+  bool cancelled();
+};
+
+}  // namespace ingle::backends
