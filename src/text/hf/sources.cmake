@@ -1,0 +1,1 @@
+set(HF_SOURCES hf/folder.cpp)
