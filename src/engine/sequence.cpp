@@ -17,7 +17,9 @@ Sequence Sequence::fork() const { return Sequence(*this, state_.fork()); }
 
 void Sequence::truncate(int64_t n) {
   if (n == length()) return;
-  state_.truncate(n);
+  if (n < 0 || n > length())
+    fail(Code::invalid_argument, "sequence", format("cannot truncate {} tokens to {}", length(), n));
+  if (n < state_.length()) state_.truncate(n);
   tokens_.resize(static_cast<size_t>(n));
   has_logits_ = false;
 }
@@ -29,6 +31,7 @@ void Sequence::feed(std::span<const int32_t> tokens, const FeedOptions& options)
     if (id < 0 || id >= n_vocab)
       fail(Code::invalid_argument, "feed", format("token id {} is not in [0, {})", id, n_vocab));
   fresh_.resize(static_cast<size_t>(n_vocab));
+  catch_up(options);
   if (total == 1 && !options.progress) {  // a single step: its reservation is all there is to undo
     try {
       feed_chunk(tokens, options, true);
@@ -39,8 +42,26 @@ void Sequence::feed(std::span<const int32_t> tokens, const FeedOptions& options)
   } else {
     feed_chunks(tokens, options);
   }
+  if (total > 1) state_.mark();
   std::swap(logits_, fresh_);
   has_logits_ = true;
+}
+
+// Tokens that a truncate left without state. When it fails, the rest still waits.
+void Sequence::catch_up(const FeedOptions& options) {
+  while (state_.length() < length()) {
+    const auto rest = std::span<const int32_t>(tokens_).subspan(static_cast<size_t>(state_.length()));
+    const auto chunk =
+        rest.first(static_cast<size_t>(std::min(options.chunk, static_cast<int64_t>(rest.size()))));
+    const auto n = static_cast<int64_t>(chunk.size());
+    state_.reserve(n);
+    backends::Slice slice{&state_, state_.length(), chunk, 0};
+    backends::StepStatus status{};
+    runner_->step({{&slice, 1}, {&status, 1}, nullptr, options.cancel});
+    if (status == backends::StepStatus::cancelled) fail(Code::cancelled, "feed", "cancelled");
+    if (status != backends::StepStatus::ok) fail(Code::numeric, "feed", "a step failed");
+    state_.commit(n);
+  }
 }
 
 void Sequence::feed_chunks(std::span<const int32_t> tokens, const FeedOptions& options) {

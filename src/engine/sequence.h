@@ -22,7 +22,9 @@ class Sequence {
   // Appends tokens and computes them. On an error (Code::cancelled, numeric, out_of_memory) the sequence is
   // as before.
   void feed(std::span<const int32_t> tokens, const FeedOptions& options);
-  void truncate(int64_t n);  // logits are gone until the next feed
+  // Logits are gone until the next feed. Where the state cannot be cut back to n tokens (recurrent models),
+  // it goes back further, and the next feed first computes again what lies between.
+  void truncate(int64_t n);
   Sequence fork() const;
 
   std::span<const int32_t> tokens() const { return tokens_; }
@@ -33,14 +35,15 @@ class Sequence {
 
  private:
   Sequence(const Sequence& other, kv::SequenceState state);
+  void catch_up(const FeedOptions& options);
   void feed_chunks(std::span<const int32_t> tokens, const FeedOptions& options);
   void feed_chunk(std::span<const int32_t> tokens, const FeedOptions& options, bool last);
   Runner* runner_;
   kv::SequenceState state_;
-  std::vector<int32_t> tokens_;
-  std::vector<float> logits_;  // [n_vocab]
-  std::vector<float> fresh_;   // [n_vocab], of the feed that runs: logits_ until it has succeeded
-  std::vector<float> rows_;    // [chunk][n_vocab], when every row is wanted
+  std::vector<int32_t> tokens_;  // those past the state's length wait for being computed again
+  std::vector<float> logits_;    // [n_vocab]
+  std::vector<float> fresh_;     // [n_vocab], of the feed that runs: logits_ until it has succeeded
+  std::vector<float> rows_;      // [chunk][n_vocab], when every row is wanted
   bool has_logits_ = false;
 };
 

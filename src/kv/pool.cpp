@@ -13,7 +13,7 @@ constexpr uint64_t kMaxPageBytes = uint64_t{1} << 40;
 
 void check_part(const PartSpec& p, size_t index) {
   const auto where = [&] { return format("state part {}", index); };
-  if (p.kind != PartKind::pages && p.kind != PartKind::window)
+  if (p.kind > PartKind::recurrent)
     fail(Code::invalid_argument, where(), format("unknown kind {}", static_cast<int>(p.kind)));
   if (p.type > StateType::bf16)
     fail(Code::invalid_argument, where(), format("unknown element type {}", static_cast<int>(p.type)));
@@ -21,22 +21,26 @@ void check_part(const PartSpec& p, size_t index) {
   if (windowed ? p.window < 1 : p.window != 0)
     fail(Code::invalid_argument, where(),
          format("a window of {} tokens, expected {}", p.window,
-                windowed ? "at least 1" : "0 for full attention"));
+                windowed ? "at least 1" : "0 where there is no window"));
+  const bool recurrent = p.kind == PartKind::recurrent;
+  if (recurrent && p.type != StateType::f32)
+    fail(Code::invalid_argument, where(), "a recurrent state is kept in f32 alone");
 
-  uint64_t bytes = 4 * kPageTokens;
+  uint64_t bytes = recurrent ? 4 : 4 * kPageTokens;
   for (const int64_t factor : {p.n_layers, p.n_kv_heads, p.dk, p.dv}) {
     if (factor < 1)
       fail(Code::invalid_argument, where(),
            format("{} layers, {} heads, key width {}, value width {}; each must be at least 1", p.n_layers,
                   p.n_kv_heads, p.dk, p.dv));
   }
-  for (const uint64_t factor : {static_cast<uint64_t>(p.n_layers), static_cast<uint64_t>(p.n_kv_heads),
-                                checked_add(p.dk, p.dv).value_or(UINT64_MAX)}) {
+  for (const uint64_t factor :
+       {static_cast<uint64_t>(p.n_layers), static_cast<uint64_t>(p.n_kv_heads),
+        (recurrent ? checked_mul(p.dk, p.dv) : checked_add(p.dk, p.dv)).value_or(UINT64_MAX)}) {
     const auto product = checked_mul(bytes, factor);
     if (!product || *product > kMaxPageBytes)
       fail(Code::invalid_argument, where(),
-           format("{} layers × {} heads × ({} + {}) make a page of more than {} bytes", p.n_layers,
-                  p.n_kv_heads, p.dk, p.dv, kMaxPageBytes));
+           format("{} layers × {} heads × ({} {} {}) make a page of more than {} bytes", p.n_layers,
+                  p.n_kv_heads, p.dk, recurrent ? "×" : "+", p.dv, kMaxPageBytes));
     bytes = *product;
   }
 }

@@ -8,6 +8,7 @@
 #include "core/checked_math.h"
 #include "core/error.h"
 #include "kv/pool.h"
+#include "kv/snapshots.h"
 
 namespace ingle::kv {
 namespace {
@@ -66,21 +67,36 @@ void copy_positions(const PartSpec& part, const Page& from, Page& to, int64_t us
 
 struct SequenceState::Impl {
   explicit Impl(std::shared_ptr<StatePool::Impl> p)
-      : pool(std::move(p)), tables(pool->parts.size()), need(tables.size()), loan(tables.size()) {}
+      : pool(std::move(p)),
+        tables(pool->parts.size()),
+        snapshots(tables.size()),
+        need(tables.size()),
+        loan(tables.size()) {
+    for (size_t i = 0; i < tables.size(); ++i) has_recurrent |= is_recurrent(i);
+  }
   ~Impl() {
     Release release(*pool);
     for (Table& t : tables)
       for (Page* page : t.pages) release.drop(page);
+    for (SnapshotTable& t : snapshots) t.truncate(-1, release);
   }
+  bool is_recurrent(size_t part) const { return pool->parts[part].kind == PartKind::recurrent; }
 
   std::shared_ptr<StatePool::Impl> pool;
-  std::vector<Table> tables;  // [part]
+  std::vector<Table> tables;             // [part]
+  std::vector<SnapshotTable> snapshots;  // [part], of recurrent ones
+  bool has_recurrent = false;
   int64_t length = 0, reserved = 0;
   // Scratch of reserve(), kept so that it does not allocate.
   std::vector<uint64_t> need;
   std::vector<PageList> loan;
+  std::vector<int64_t> due;  // positions of the snapshots that the reservation writes
 
+  void list_due(int64_t end, Commits commits, bool on_the_way);
   bool count_need(int64_t end);
+  void lend(int64_t end);
+  bool drop_kept() noexcept;
+  void drop_due() noexcept;
   void fill(size_t part, size_t last, Release& release) noexcept;
   void drop_after(int64_t n_tokens) noexcept;
   void drop_unseen() noexcept;
@@ -103,11 +119,26 @@ size_t pages_for(int64_t tokens) { return static_cast<size_t>(ceil_div(tokens, k
 
 }  // namespace
 
+// Snapshots at the end, and on the way those that will be kept, or each when each may be committed.
+void SequenceState::Impl::list_due(int64_t end, Commits commits, bool on_the_way) {
+  due.clear();
+  if (!has_recurrent || end == length) return;
+  const int64_t step = commits == Commits::each ? 1 : kept_interval(end);
+  if (on_the_way)
+    for (int64_t p = (length / step + 1) * step; p < end; p += step) due.push_back(p);
+  due.push_back(end);
+}
+
 // How many pages each part lacks to write [length, end). False when none.
 bool SequenceState::Impl::count_need(int64_t end) {
   bool any = false;
   const size_t first = static_cast<size_t>(length / kPageTokens), n = pages_for(end);
   for (size_t i = 0; i < tables.size(); ++i) {
+    if (is_recurrent(i)) {
+      need[i] = due.size();
+      any |= need[i] != 0;
+      continue;
+    }
     const auto& pages = tables[i].pages;
     need[i] = n - std::min(n, std::max(first, pages.size()));
     for (size_t p = first; p < std::min(n, pages.size()); ++p)
@@ -115,6 +146,32 @@ bool SequenceState::Impl::count_need(int64_t end) {
     any |= need[i] != 0;
   }
   return any;
+}
+
+void SequenceState::Impl::lend(int64_t end) {
+  pool->lend(need, loan);
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (is_recurrent(i))
+      snapshots[i].grow_capacity(due.size());
+    else
+      tables[i].grow_capacity(pages_for(end));
+  }
+}
+
+// Snapshots that are kept for truncate are a convenience; true when there were some.
+bool SequenceState::Impl::drop_kept() noexcept {
+  Release release(*pool);
+  bool any = false;
+  for (SnapshotTable& t : snapshots) {
+    any |= t.has_kept();
+    t.drop_kept(release);
+  }
+  return any;
+}
+
+void SequenceState::Impl::drop_due() noexcept {
+  Release release(*pool);
+  for (SnapshotTable& t : snapshots) t.drop_due(release);
 }
 
 // Puts lent pages where [length, 32 · last) needs them. Another owner may have let go of a shared page since
@@ -173,24 +230,41 @@ SequenceState::~SequenceState() = default;
 
 int64_t SequenceState::length() const { return impl_->length; }
 
-void SequenceState::reserve(int64_t n) {
+void SequenceState::reserve(int64_t n, Commits commits) {
   Impl& s = *impl_;
   if (n < 0 || n > kMaxTokens - s.length)
     fail(Code::invalid_argument, "sequence state",
          format("cannot reserve {} tokens after {}; the most that a sequence holds is {}", n, s.length,
                 kMaxTokens));
   const int64_t end = s.length + n;
-  if (n > 0 && s.count_need(end)) {
-    const LoanGuard guard{*s.pool, s.loan};
-    try {
-      s.pool->lend(s.need, s.loan);
-      for (Table& t : s.tables) t.grow_capacity(pages_for(end));
-    } catch (const std::bad_alloc&) {
-      fail(Code::out_of_memory, "sequence state", format("no memory for a block table of {} tokens", end));
+  try {
+    s.list_due(end, commits, true);
+    if (n > 0 && s.count_need(end)) {
+      const LoanGuard guard{*s.pool, s.loan};
+      try {
+        s.lend(end);
+      } catch (const Error& e) {
+        if (e.code() != Code::out_of_memory || !s.has_recurrent) throw;
+        // Once more without what is only convenient: kept snapshots, and those on the way.
+        const bool dropped = s.drop_kept(), fewer = commits == Commits::whole && s.due.size() > 1;
+        if (!dropped && !fewer) throw;
+        { const LoanGuard partial{*s.pool, s.loan}; }
+        s.list_due(end, commits, commits == Commits::each);
+        s.count_need(end);
+        s.lend(end);
+      }
+      Release release(*s.pool);
+      for (size_t i = 0; i < s.tables.size(); ++i) {
+        if (s.is_recurrent(i))
+          s.snapshots[i].set_due(s.due, s.loan[i], release);
+        else
+          s.fill(i, pages_for(end), release);
+      }
     }
-    Release release(*s.pool);
-    for (size_t i = 0; i < s.tables.size(); ++i) s.fill(i, pages_for(end), release);
+  } catch (const std::bad_alloc&) {
+    fail(Code::out_of_memory, "sequence state", format("no memory for a block table of {} tokens", end));
   }
+  if (n == 0) s.drop_due();
   s.reserved = n;
   s.drop_after(end);  // an earlier, larger reservation is replaced
 }
@@ -200,16 +274,34 @@ void SequenceState::commit(int64_t n) {
   if (n < 0 || n > s.reserved)
     fail(Code::invalid_argument, "sequence state",
          format("cannot commit {} tokens, {} are reserved", n, s.reserved));
-  s.length += n;
+  const int64_t end = s.length + n;
+  for (size_t i = 0; i < s.tables.size(); ++i)
+    if (n > 0 && s.is_recurrent(i) && !s.snapshots[i].is_due(end))
+      fail(Code::invalid_argument, format("state part {}", i),
+           format("cannot commit {} of {} reserved tokens: the state after them was not kept", n, s.reserved),
+           "reserve with Commits::each");
+  Release release(*s.pool);
+  for (size_t i = 0; i < s.tables.size(); ++i) {
+    if (!s.is_recurrent(i)) continue;
+    if (n == 0)
+      s.snapshots[i].drop_due(release);
+    else
+      s.snapshots[i].commit(end, release);
+  }
+  s.length = end;
   s.reserved = 0;
   s.drop_after(s.length);
   s.drop_unseen();
 }
 
-void SequenceState::truncate(int64_t n) {
+int64_t SequenceState::truncate(int64_t wanted) {
   Impl& s = *impl_;
-  if (n < 0 || n > s.length)
-    fail(Code::invalid_argument, "sequence state", format("cannot truncate {} tokens to {}", s.length, n));
+  if (wanted < 0 || wanted > s.length)
+    fail(Code::invalid_argument, "sequence state",
+         format("cannot truncate {} tokens to {}", s.length, wanted));
+  int64_t n = wanted;
+  for (size_t i = 0; i < s.tables.size(); ++i)
+    if (s.is_recurrent(i)) n = s.snapshots[i].last_at_most(n);
   for (size_t i = 0; i < s.tables.size(); ++i) {
     const PartSpec& part = s.pool->parts[i];
     if (part.kind != PartKind::window) continue;
@@ -226,6 +318,13 @@ void SequenceState::truncate(int64_t n) {
   s.length = n;
   s.reserved = 0;
   s.drop_after(n);
+  Release release(*s.pool);
+  for (SnapshotTable& t : s.snapshots) t.truncate(n, release);
+  return n;
+}
+
+void SequenceState::mark() noexcept {
+  for (SnapshotTable& t : impl_->snapshots) t.mark();
 }
 
 SequenceState SequenceState::fork() const {
@@ -244,6 +343,7 @@ SequenceState SequenceState::fork() const {
       to.set(p, from.pages[p]);
     }
   }
+  for (size_t i = 0; i < copy->snapshots.size(); ++i) copy->snapshots[i].share(impl_->snapshots[i]);
   copy->length = impl_->length;
   return SequenceState(std::move(copy));
 }
@@ -252,6 +352,13 @@ std::span<std::byte* const> SequenceState::pages(size_t part) const {
   const size_t n = impl_->tables.size();
   if (part >= n) fail(Code::invalid_argument, "sequence state", format("part {} of {}", part, n));
   return impl_->tables[part].data;
+}
+
+RecurrentStep SequenceState::recurrent(size_t part) const {
+  const size_t n = impl_->tables.size();
+  if (part >= n || !impl_->is_recurrent(part))
+    fail(Code::invalid_argument, "sequence state", format("part {} of {} is not a recurrent one", part, n));
+  return {impl_->snapshots[part].current(), impl_->snapshots[part].due()};
 }
 
 }  // namespace ingle::kv
