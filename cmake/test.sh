@@ -70,7 +70,11 @@ step "asan+ubsan, fuzz corpora" build_and_test asan "" -LE "$asan_labels"
 probe=$(mktemp -d)
 echo 'int main() {}' >"$probe/p.cpp"
 if g++ -fsanitize=thread "$probe/p.cpp" -o "$probe/p" 2>/dev/null && "${fixed[@]}" "$probe/p" 2>/dev/null; then
-  step "tsan, concurrent tests" build_and_test tsan concurrent_tests -L '^concurrent$'
+  if [ -n "$all" ]; then
+    step "tsan, all tests" build_and_test tsan "" -LE '^(static|long)$'
+  else
+    step "tsan, concurrent tests" build_and_test tsan concurrent_tests -L '^concurrent$'
+  fi
 else
   skip "tsan" "the thread sanitizer does not run on this kernel"
 fi

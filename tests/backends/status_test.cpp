@@ -1,5 +1,6 @@
 // How a step went: NaN stays with the sequence that has it, cancelling, and plans that a backend cannot run.
 #include <limits>
+#include <thread>
 
 #include "backends/made_plan.h"
 
@@ -134,6 +135,31 @@ TEST_CASE("a cancelled step says so for all of its sequences", "[backends]") {
     CHECK(r.status[0] == StepStatus::ok);
     CHECK(r.logits == on.step({{&d, ids, 1}}).logits);
   }
+}
+
+TEST_CASE("a cancel from another thread ends a step in its middle", "[backends]") {
+  const Running on(make_plan("q8_0", 768), "cpu");
+  const std::vector<int32_t> ids = random_tokens(Running::kTokens, kVocab, 2);
+  kv::SequenceState whole = on.state();
+  const Running::Result expected = on.step({{&whole, ids, 1}});
+  // The cancel comes later each time, until it has met a step that had begun without it and did not end.
+  std::atomic<bool> began{false}, cancel{false};
+  bool ended_early = false;
+  for (int delay = 0; delay < 20000 && !ended_early; delay += 50) {
+    began = cancel = false;
+    std::thread other([&] {
+      while (!began) std::this_thread::yield();
+      for (int i = 0; i < delay; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+      cancel = true;
+    });
+    kv::SequenceState a = on.state();
+    began = true;
+    ended_early = on.step({{&a, ids, 1}}, &cancel).status[0] == StepStatus::cancelled;
+    other.join();
+  }
+  CHECK(ended_early);
+  kv::SequenceState after = on.state();
+  CHECK(on.step({{&after, ids, 1}}).logits == expected.logits);
 }
 
 TEST_CASE("what cannot be run is refused when it is prepared", "[backends]") {
