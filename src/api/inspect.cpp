@@ -1,7 +1,7 @@
 #include <type_traits>
 
 #include "core/error.h"
-#include "formats/gguf.h"
+#include "formats/folder.h"
 #include "ingle/model.hpp"
 #include "quant/weight.h"
 
@@ -41,9 +41,9 @@ std::string text_of(const formats::MetaValue& value) {
 }  // namespace
 
 FileReport inspect(const std::string& path) {
-  const formats::CheckpointPtr file = formats::open_gguf(path, quant::dtype_table());
+  const formats::CheckpointPtr file = formats::open_checkpoint(path, quant::dtype_table());
   FileReport report;
-  report.container = "gguf";
+  report.container = file->naming() == formats::Naming::gguf ? "gguf" : "safetensors";
   for (const std::string& key : file->meta_keys())
     report.metadata.emplace_back(key, text_of(*file->meta(key)));
   for (const formats::TensorInfo& t : file->tensors()) {

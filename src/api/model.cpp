@@ -3,11 +3,13 @@
 #include "api/impl.h"
 #include "backends/scripted/scripted.h"
 #include "core/error.h"
+#include "formats/folder.h"
 #include "formats/gguf.h"
 #include "graph/expand.h"
 #include "models/architecture.h"
 #include "quant/weight.h"
 #include "text/byte_tokenizer.h"
+#include "text/ids_tokenizer.h"
 
 namespace ingle {
 namespace {
@@ -36,6 +38,12 @@ ModelInfo describe(const formats::Checkpoint& file, const models::Config& config
   return info;
 }
 
+// A folder without a tokenizer that we read still runs, on ids.
+std::shared_ptr<const text::Tokenizer> load_tokenizer(const formats::Checkpoint& file) {
+  if (file.naming() == formats::Naming::gguf) return text::load_gguf_tokenizer(file);
+  return text::make_ids_tokenizer(file.name(), models::Config(file).n_vocab);
+}
+
 void load_template(const formats::Checkpoint& file, Model::Impl& model) {
   const std::string* source = file.find_string("tokenizer.chat_template");
   if (!source) return;
@@ -50,7 +58,7 @@ void load_template(const formats::Checkpoint& file, Model::Impl& model) {
 
 Model load_checkpoint(const Runtime& runtime, formats::CheckpointPtr file, const ModelOptions& options) {
   if (file->tensors().empty()) fail(Code::unsupported, file->name(), "holds a vocabulary only, no weights");
-  auto model = std::make_shared<Model::Impl>(Tokenizer(text::load_gguf_tokenizer(*file)));
+  auto model = std::make_shared<Model::Impl>(Tokenizer(load_tokenizer(*file)));
   model->runtime = runtime.impl();
   model->checkpoint = file;
   const auto backend = backends::make_backend(options.backend, model->runtime->backend_context());
@@ -73,7 +81,7 @@ Model load_checkpoint(const Runtime& runtime, formats::CheckpointPtr file, const
 }  // namespace
 
 Model Model::load(const Runtime& runtime, const std::string& path, const ModelOptions& options) {
-  return load_checkpoint(runtime, formats::open_gguf(path, quant::dtype_table(), options.map), options);
+  return load_checkpoint(runtime, formats::open_checkpoint(path, quant::dtype_table(), options.map), options);
 }
 
 Model Model::load(const Runtime& runtime, std::span<const std::byte> bytes, const ModelOptions& options) {

@@ -16,11 +16,20 @@ struct PlanBuffer {
   int64_t width = 0;  // f32 values per token
 };
 
+// A tensor that had to be laid out anew (a transposed one) when the plan was made.
+struct MadeTensor {
+  DType type = DType::f32;
+  Shape shape;
+  std::vector<std::byte> bytes;
+};
+using MadeTensorPtr = std::shared_ptr<const MadeTensor>;
+
 // A matrix [rows, cols] out of a tensor of the checkpoint; read and packed by the backend when it prepares.
 struct PlanWeight {
   const formats::TensorInfo* tensor = nullptr;
   int64_t rows = 0, cols = 0;
   std::vector<int64_t> source_rows;  // row i is the tensor's row source_rows[i]; empty: row i
+  MadeTensorPtr made;                // read instead of the checkpoint's bytes, where not null
 };
 // A vector of f32 values (norm weights, biases), decoded when the plan is made.
 struct PlanVector {
@@ -43,6 +52,12 @@ struct Plan {
   int64_t n_vocab = 0;
   int64_t n_context = 0;  // what the model was trained for
 };
+// The bytes of a weight: a view of the checkpoint's mapping, of `scratch`, or of what was made.
+inline TensorView view_of(const Plan& plan, const PlanWeight& weight, std::vector<std::byte>& scratch) {
+  if (weight.made)
+    return {weight.made->type, weight.made->shape, weight.made->bytes.data(), weight.made->bytes.size()};
+  return plan.checkpoint->view(*weight.tensor, scratch);
+}
 using PlanPtr = std::shared_ptr<const Plan>;
 
 }  // namespace ingle::backends

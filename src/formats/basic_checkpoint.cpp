@@ -1,6 +1,7 @@
 #include "formats/basic_checkpoint.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/checked_math.h"
 #include "core/error.h"
@@ -8,8 +9,12 @@
 namespace ingle::formats {
 
 BasicCheckpoint::BasicCheckpoint(Naming naming, std::vector<ByteSourcePtr> sources,
-                                 std::vector<TensorInfo> tensors, MetaList meta)
-    : naming_(naming), sources_(std::move(sources)), tensors_(std::move(tensors)), meta_(std::move(meta)) {
+                                 std::vector<TensorInfo> tensors, MetaList meta, std::string folder)
+    : naming_(naming),
+      sources_(std::move(sources)),
+      tensors_(std::move(tensors)),
+      meta_(std::move(meta)),
+      folder_(std::move(folder)) {
   for (size_t i = 0; i < tensors_.size(); ++i) tensor_index_.add(tensors_[i].name, i);
   for (size_t i = 0; i < meta_.size(); ++i) meta_index_.add(meta_[i].first, i);
   tensor_index_.sort();
@@ -69,6 +74,15 @@ TensorView BasicCheckpoint::view(const TensorInfo& tensor, std::vector<std::byte
 
 void BasicCheckpoint::forget(const TensorInfo& tensor) const {
   source_of(tensor).forget(tensor.offset, tensor.bytes);
+}
+
+ByteSourcePtr BasicCheckpoint::companion(const std::string& file) const {
+  if (folder_.empty()) return nullptr;
+  if (file.empty() || file.front() == '.' || file.find_first_of("/\\") != file.npos)
+    fail(Code::invalid_argument, folder_, format("{} is not a file's name", quote(file)));
+  std::error_code error;
+  const std::string path = folder_ + "/" + file;
+  return std::filesystem::is_regular_file(path, error) ? open_plain(path) : nullptr;
 }
 
 void check_no_overlap(const ByteSource& source, std::span<const TensorInfo> tensors) {

@@ -11,14 +11,14 @@ using MetaList = std::vector<std::pair<std::string, MetaValue>>;
 
 class BasicCheckpoint final : public Checkpoint {
  public:
-  // The extents have been checked against the sources. Throws Code::corrupt when a tensor or key appears
-  // twice.
+  // The extents have been checked against the sources. `folder`, where it is not empty, names the checkpoint
+  // and holds its companions. Throws Code::corrupt when a tensor or key appears twice.
   BasicCheckpoint(Naming naming, std::vector<ByteSourcePtr> sources, std::vector<TensorInfo> tensors,
-                  MetaList meta);
+                  MetaList meta, std::string folder = {});
   BasicCheckpoint(const BasicCheckpoint&) = delete;
   BasicCheckpoint& operator=(const BasicCheckpoint&) = delete;
 
-  const std::string& name() const override { return sources_.front()->name(); }
+  const std::string& name() const override { return folder_.empty() ? sources_.front()->name() : folder_; }
   Naming naming() const override { return naming_; }
   std::span<const TensorInfo> tensors() const override { return tensors_; }
   const TensorInfo* find(std::string_view tensor) const override;
@@ -26,6 +26,7 @@ class BasicCheckpoint final : public Checkpoint {
   std::vector<std::string> meta_keys() const override;
   TensorView view(const TensorInfo& tensor, std::vector<std::byte>& scratch) const override;
   void forget(const TensorInfo& tensor) const override;
+  ByteSourcePtr companion(const std::string& file) const override;
 
  private:
   const ByteSource& source_of(const TensorInfo& tensor) const;
@@ -34,6 +35,7 @@ class BasicCheckpoint final : public Checkpoint {
   std::vector<ByteSourcePtr> sources_;
   std::vector<TensorInfo> tensors_;
   MetaList meta_;
+  std::string folder_;
   NameIndex tensor_index_, meta_index_;  // point into the two lists above
 };
 

@@ -49,6 +49,8 @@ class Checkpoint {
   virtual TensorView view(const TensorInfo& tensor, std::vector<std::byte>& scratch) const = 0;
   // A hint that the tensor's pages are not needed again.
   virtual void forget(const TensorInfo& tensor) const = 0;
+  // Another file that came with the weights ("tokenizer.json"), by its plain name; null when there is none.
+  virtual ByteSourcePtr companion(const std::string& /*file*/) const { return nullptr; }
 
   // Typed look-ups. `find_*` give null or nothing when the key is absent and throw Code::corrupt, naming the
   // key, when the value has another type (integers of any width convert when they fit); `need_*` throw when

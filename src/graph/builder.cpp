@@ -1,6 +1,7 @@
 #include "graph/builder.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/error.h"
 #include "quant/weight.h"
@@ -13,9 +14,12 @@ int64_t source_row(const RowOrder& order, int64_t i) {
   if (order.rotated > 0) {
     const int64_t in_head = i % order.head_width, half = order.rotated / 2;
     const int64_t head = i - in_head;
-    if (in_head < half) return order.first + head + 2 * in_head;
-    if (in_head < order.rotated) return order.first + head + 2 * (in_head - half) + 1;
+    if (in_head < half)
+      i = head + 2 * in_head;
+    else if (in_head < order.rotated)
+      i = head + 2 * (in_head - half) + 1;
   }
+  if (order.stride > 0) i = i / order.run * order.stride + i % order.run;
   return order.first + i;
 }
 
@@ -24,7 +28,9 @@ bool is_identity(const RowOrder& order) { return order.rotated == 0 && order.who
 // Rows of the tensor that `rows` rows are taken from.
 int64_t whole_rows(const TensorName& name, const RowOrder& order, int64_t rows) {
   if (order.whole == 0 && order.first == 0) return rows;
-  if (order.first < 0 || rows > order.whole - order.first)
+  const int64_t last =
+      order.stride > 0 ? (rows - 1) / order.run * order.stride + (rows - 1) % order.run : rows - 1;
+  if (order.first < 0 || last >= order.whole - order.first)
     fail(Code::internal, "graph builder, tensor " + name.gguf,
          format("{} rows from {} on are wanted out of {}", rows, order.first, order.whole));
   return order.whole;
@@ -41,17 +47,26 @@ const std::string& GraphBuilder::pick(const TensorName& name) const {
   return checkpoint().naming() == formats::Naming::gguf ? name.gguf : name.hugging_face;
 }
 
-bool GraphBuilder::has(const TensorName& name) const { return checkpoint().find(pick(name)) != nullptr; }
+const formats::TensorInfo* GraphBuilder::lookup(const TensorName& name) const {
+  const std::string& wanted = pick(name);
+  if (wanted.empty()) return nullptr;
+  if (const formats::TensorInfo* tensor = checkpoint().find(wanted)) return tensor;
+  const size_t dot = wanted.find('.');
+  if (checkpoint().naming() != formats::Naming::hugging_face || dot == wanted.npos) return nullptr;
+  return checkpoint().find(std::string_view(wanted).substr(dot + 1));
+}
+
+bool GraphBuilder::has(const TensorName& name) const { return lookup(name) != nullptr; }
 
 int64_t GraphBuilder::rows_of(const TensorName& name) const {
-  const formats::TensorInfo* tensor = checkpoint().find(pick(name));
+  const formats::TensorInfo* tensor = lookup(name);
   if (!tensor) fail(Code::corrupt, checkpoint().name(), format("tensor '{}' is missing", pick(name)));
   return tensor->shape.rows();
 }
 
 const formats::TensorInfo& GraphBuilder::claim(const TensorName& name, int64_t rows, int64_t cols) {
   const std::string& wanted = pick(name);
-  const formats::TensorInfo* tensor = checkpoint().find(wanted);
+  const formats::TensorInfo* tensor = lookup(name);
   if (!tensor) fail(Code::corrupt, checkpoint().name(), format("tensor '{}' is missing", wanted));
   const std::string where = checkpoint().name() + ", tensor " + wanted;
   if (tensor->shape.rank() > 2 || tensor->shape.back() != cols || tensor->shape.rows() != rows) {
@@ -65,9 +80,32 @@ const formats::TensorInfo& GraphBuilder::claim(const TensorName& name, int64_t r
   return *tensor;
 }
 
+// Found again for the other parts of a fused tensor.
+backends::MadeTensorPtr GraphBuilder::transposed(const formats::TensorInfo& tensor) {
+  for (const backends::PlanWeight& w : plan_.weights)
+    if (w.tensor == &tensor && w.made) return w.made;
+  const DTypeInfo* type = quant::dtype_table().find(tensor.type);
+  if (!type || type->block_elems != 1)
+    fail(Code::unsupported, checkpoint().name() + ", tensor " + tensor.name,
+         "is stored transposed in a type whose elements do not stand alone");
+  std::vector<std::byte> scratch;
+  const TensorView view = checkpoint().view(tensor, scratch);
+  const int64_t rows = tensor.shape.rows(), cols = tensor.shape.back();
+  auto made = std::make_shared<backends::MadeTensor>(
+      backends::MadeTensor{tensor.type, {cols, rows}, std::vector<std::byte>(tensor.bytes)});
+  const size_t size = type->block_bytes;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c)
+      std::memcpy(made->bytes.data() + static_cast<size_t>(c * rows + r) * size,
+                  view.data + static_cast<size_t>(r * cols + c) * size, size);
+  return made;
+}
+
 Id GraphBuilder::matrix(const TensorName& name, int64_t rows, int64_t cols, RowOrder order) {
-  const formats::TensorInfo& tensor = claim(name, whole_rows(name, order, rows), cols);
-  backends::PlanWeight weight{&tensor, rows, cols, {}};
+  const int64_t whole = whole_rows(name, order, rows);
+  const formats::TensorInfo& tensor = order.transposed ? claim(name, cols, whole) : claim(name, whole, cols);
+  backends::PlanWeight weight{&tensor, rows, cols, {}, {}};
+  if (order.transposed) weight.made = transposed(tensor);
   if (!is_identity(order)) {
     weight.source_rows.resize(static_cast<size_t>(rows));
     for (int64_t i = 0; i < rows; ++i) weight.source_rows[static_cast<size_t>(i)] = source_row(order, i);
@@ -91,11 +129,11 @@ std::vector<float> GraphBuilder::values(const TensorName& name, int64_t n) {
   return out;
 }
 
-Id GraphBuilder::vector(const TensorName& name, int64_t n, RowOrder order) {
+Id GraphBuilder::vector(const TensorName& name, int64_t n, RowOrder order, float plus) {
   const std::vector<float> stored = values(name, whole_rows(name, order, n));
   backends::PlanVector vector{std::vector<float>(static_cast<size_t>(n))};
   for (int64_t i = 0; i < n; ++i)
-    vector.values[static_cast<size_t>(i)] = stored[static_cast<size_t>(source_row(order, i))];
+    vector.values[static_cast<size_t>(i)] = stored[static_cast<size_t>(source_row(order, i))] + plus;
   plan_.vectors.push_back(std::move(vector));
   return static_cast<Id>(plan_.vectors.size() - 1);
 }
@@ -105,7 +143,7 @@ Id GraphBuilder::find_vector(const TensorName& name, int64_t n, RowOrder order) 
 }
 
 void GraphBuilder::leave_out(const TensorName& name) {
-  if (const formats::TensorInfo* tensor = checkpoint().find(pick(name))) claimed_.insert(tensor);
+  if (const formats::TensorInfo* tensor = lookup(name)) claimed_.insert(tensor);
 }
 
 Id GraphBuilder::buffer(int64_t width) {

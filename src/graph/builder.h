@@ -20,8 +20,11 @@ struct RowOrder {
   // converter permutes Q and K of Llama's family so). `rotated` values of each `head_width` rows are
   // concerned.
   int64_t head_width = 0, rotated = 0;  // 0: as canonical
-  // A part of a fused tensor: its first row, and how many rows the whole tensor has.
+  // A part of a fused tensor: its first row, and how many rows the whole tensor has. Where the parts
+  // alternate, `run` rows of this one come every `stride` rows.
   int64_t first = 0, whole = 0;  // whole = 0: not fused
+  int64_t run = 0, stride = 0;   // stride = 0: in one piece
+  bool transposed = false;       // stored as [in, out]
 };
 
 class GraphBuilder {
@@ -32,7 +35,8 @@ class GraphBuilder {
   bool has(const TensorName& name) const;
   // Each throws an error naming the tensor when it is missing, has another shape, or cannot be decoded.
   Id matrix(const TensorName& name, int64_t rows, int64_t cols, RowOrder order = {});
-  Id vector(const TensorName& name, int64_t n, RowOrder order = {});
+  // `plus` is added to each value.
+  Id vector(const TensorName& name, int64_t n, RowOrder order = {}, float plus = 0);
   Id find_vector(const TensorName& name, int64_t n, RowOrder order = {});  // kNone when the tensor is absent
   std::vector<float> values(const TensorName& name, int64_t n);  // claimed, decoded, not kept in the plan
   void leave_out(
@@ -54,6 +58,10 @@ class GraphBuilder {
 
  private:
   const std::string& pick(const TensorName& name) const;
+  // By the container's name; in Hugging Face checkpoints also without its first part, since some were saved
+  // from the inner model ("h.0.ln_1" for "transformer.h.0.ln_1").
+  const formats::TensorInfo* lookup(const TensorName& name) const;
+  backends::MadeTensorPtr transposed(const formats::TensorInfo& tensor);
   const formats::TensorInfo& claim(const TensorName& name, int64_t rows, int64_t cols);
   backends::Plan plan_;
   kv::StateType state_type_;

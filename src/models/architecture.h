@@ -10,7 +10,9 @@
 namespace ingle::models {
 
 struct Architecture {
-  std::string_view name;  // GGUF's `general.architecture`
+  // What files call it, several names separated by spaces, empty where a container never holds it: GGUF's
+  // `general.architecture`, and `model_type` of Hugging Face's config.json.
+  std::string_view gguf, hugging_face;
   std::string_view about;
   backends::Plan (*build)(graph::GraphBuilder& builder, const Config& config);
 };

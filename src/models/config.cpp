@@ -10,72 +10,168 @@ namespace {
 
 constexpr int64_t kMost = int64_t{1} << 24;  // of any width or length that a configuration may name
 
+constexpr Key kLayers{"block_count", "num_hidden_layers|n_layer|n_layers|num_layers"};
+constexpr Key kHidden{"embedding_length", "hidden_size|n_embd|d_model"};
+constexpr Key kFfn{"feed_forward_length", "intermediate_size|n_inner|ffn_dim|ffn_hidden_size"};
+constexpr Key kContext{"context_length", "max_position_embeddings|n_positions|max_seq_len|seq_length"};
+constexpr Key kHeads{"attention.head_count", "num_attention_heads|n_head|n_heads|num_heads|attention_heads"};
+constexpr Key kKvHeads{"attention.head_count_kv", "num_key_value_heads|num_kv_heads"};
+constexpr Key kKeyLength{"attention.key_length", "head_dim"};
+constexpr Key kValueLength{"attention.value_length", "head_dim"};
+constexpr Key kRotated{"rope.dimension_count", "rotary_dim"};
+constexpr Key kRotatedPart{"",
+                           "rope_parameters.partial_rotary_factor|partial_rotary_factor|rotary_pct|"
+                           "rope_pct|rotary_percentage"};
+constexpr Key kWindow{"attention.sliding_window", "sliding_window"};
+constexpr Key kVocab{"vocab_size", "vocab_size"};
+
 }  // namespace
 
 Config::Config(const formats::Checkpoint& file) : file_(&file) {
-  if (file.naming() != formats::Naming::gguf)
-    fail(Code::unsupported, file.name(), "only GGUF checkpoints have a readable configuration");
-  architecture_ = file.need_string("general.architecture");
-  n_layers = ranged("block_count", {}, 1, 4096);
-  hidden = ranged("embedding_length", {}, 1, kMost);
-  n_ffn = ranged("feed_forward_length", {}, 1, kMost);
-  n_context = ranged("context_length", {}, 1, int64_t{1} << 40);
-  n_heads = ranged("attention.head_count", {}, 1, 1 << 16);
+  architecture_ = file.need_string(is_gguf() ? "general.architecture" : "model_type");
+  n_layers = ranged(kLayers, {}, 1, 4096);
+  hidden = ranged(kHidden, {}, 1, kMost);
+  n_ffn = ranged(kFfn, is_gguf() ? std::nullopt : std::optional(4 * hidden), 1, kMost);
+  // Models without trained positions (ALiBi) may not say how long they were trained.
+  n_context = ranged(kContext, is_gguf() ? std::nullopt : std::optional<int64_t>(2048), 1, int64_t{1} << 40);
+  n_heads = ranged(kHeads, {}, 1, 1 << 16);
   n_kv_heads = kv_heads();
-  if (n_heads > hidden && !find_int("attention.key_length"))
-    fail(Code::corrupt, file.name() + ", key " + prefixed("attention.head_count"),
+  if (n_heads > hidden && !find_int(kKeyLength))
+    fail(Code::corrupt, file.name() + ", key " + spelled(kHeads),
          format("is {}, expected at most the width of {}", n_heads, hidden));
-  dk = ranged("attention.key_length", hidden / n_heads, 1, 1 << 16);
-  dv = ranged("attention.value_length", hidden / n_heads, 1, 1 << 16);
-  n_rotated = ranged("rope.dimension_count", dk, 1, dk);
-  if (n_rotated % 2 != 0)
-    fail(Code::corrupt, file.name() + ", key " + prefixed("rope.dimension_count"),
-         format("is {}, expected an even number", n_rotated));
-  if (const auto w = find_int("attention.sliding_window"); w && *w != 0)
-    window = ranged("attention.sliding_window", {}, 1, kMost);
-  const formats::TensorInfo* embedding = file.find("token_embd.weight");
-  n_vocab = embedding ? embedding->shape.rows() : ranged("vocab_size", 0, 0, kMost);
-  if (n_vocab > kMost)
-    fail(Code::unsupported, file.name() + ", tensor token_embd.weight",
-         format("has {} rows, expected at most {}", n_vocab, kMost));
+  dk = ranged(kKeyLength, hidden / n_heads, 1, 1 << 16);
+  dv = ranged(kValueLength, hidden / n_heads, 1, 1 << 16);
+  n_rotated = rotated();
+  if (const auto w = find_int(kWindow); w && *w != 0) window = ranged(kWindow, {}, 1, kMost);
+  n_vocab = vocabulary();
 }
 
-int64_t Config::ranged(const std::string& key, std::optional<int64_t> fallback, int64_t low,
-                       int64_t high) const {
-  const std::optional<int64_t> found = find_int(key);
-  if (!found && !fallback) fail(Code::corrupt, file_->name(), format("key '{}' is missing", prefixed(key)));
-  const int64_t value = found ? *found : *fallback;
-  if (value < low || value > high)
-    fail(Code::corrupt, file_->name() + ", key " + prefixed(key),
-         format("is {}, expected {} to {}", value, low, high));
-  return value;
+int64_t Config::rotated() const {
+  int64_t n = ranged(kRotated, dk, 1, dk);
+  if (const auto part = find_float(kRotatedPart); part && !has(kRotated)) {
+    if (!(*part > 0 && *part <= 1))
+      fail(Code::corrupt, file_->name() + ", key " + spelled(kRotatedPart),
+           format("is {}, expected a number above 0 and at most 1", *part));
+    n = static_cast<int64_t>(static_cast<double>(dk) * *part);
+  }
+  if (n % 2 != 0)
+    fail(Code::corrupt, file_->name() + ", key " + spelled(has(kRotatedPart) ? kRotatedPart : kRotated),
+         format("RoPE turns {} values, expected an even number", n));
+  return n;
 }
 
-double Config::need_positive(const std::string& key) const {
+int64_t Config::vocabulary() const {
+  const formats::TensorInfo* embedding = is_gguf() ? file_->find("token_embd.weight") : nullptr;
+  const int64_t n = embedding ? embedding->shape.rows() : ranged(kVocab, 0, 0, kMost);
+  if (n > kMost)
+    fail(Code::unsupported, file_->name() + ", tensor token_embd.weight",
+         format("has {} rows, expected at most {}", n, kMost));
+  return n;
+}
+
+const formats::MetaValue* Config::found(Key key, std::string* name) const {
+  std::string_view names = is_gguf() ? key.gguf : key.hugging_face;
+  while (!names.empty()) {
+    const size_t bar = std::min(names.find('|'), names.size());
+    std::string one(names.substr(0, bar));
+    if (is_gguf()) one = architecture_ + "." + one;
+    const formats::MetaValue* value = file_->meta(one);
+    if (name && (value || name->empty())) *name = one;
+    if (value) return value;
+    names.remove_prefix(std::min(bar + 1, names.size()));
+  }
+  return nullptr;
+}
+
+std::string Config::spelled(Key key) const {
+  std::string name;
+  found(key, &name);
+  return name;
+}
+
+std::optional<int64_t> Config::find_int(Key key) const { return file_->find_int(spelled(key)); }
+std::optional<double> Config::find_float(Key key) const { return file_->find_float(spelled(key)); }
+std::optional<bool> Config::find_bool(Key key) const { return file_->find_bool(spelled(key)); }
+const std::string* Config::find_string(Key key) const { return file_->find_string(spelled(key)); }
+const std::vector<std::string>* Config::find_strings(Key key) const {
+  return file_->find_strings(spelled(key));
+}
+std::optional<std::vector<int64_t>> Config::find_ints(Key key) const {
+  return file_->find_ints(spelled(key));
+}
+std::optional<std::vector<double>> Config::find_floats(Key key) const {
+  return file_->find_floats(spelled(key));
+}
+
+int64_t Config::need_int(Key key, int64_t low, int64_t high) const { return ranged(key, {}, low, high); }
+
+int64_t Config::ranged(Key key, std::optional<int64_t> fallback, int64_t low, int64_t high) const {
+  const std::optional<int64_t> value = find_int(key);
+  if (!value && !fallback) fail(Code::corrupt, file_->name(), format("key '{}' is missing", spelled(key)));
+  const int64_t n = value ? *value : *fallback;
+  if (n < low || n > high)
+    fail(Code::corrupt, file_->name() + ", key " + spelled(key),
+         format("is {}, expected {} to {}", n, low, high));
+  return n;
+}
+
+double Config::need_float(Key key) const { return file_->need_float(spelled(key)); }
+
+double Config::need_positive(Key key) const {
   const double value = need_float(key);
   if (!(value > 0) || !std::isfinite(value))
-    fail(Code::corrupt, file_->name() + ", key " + prefixed(key),
+    fail(Code::corrupt, file_->name() + ", key " + spelled(key),
          format("is {}, expected a positive number", value));
   return value;
 }
 
+double Config::positive_or(Key key, double fallback) const {
+  return has(key) ? need_positive(key) : fallback;
+}
+
+void Config::refuse(Key key, const std::string& message) const {
+  fail(Code::unsupported, file_->name() + ", key " + spelled(key), message);
+}
+
+bool Config::slides(int64_t layer, bool otherwise) const {
+  constexpr Key kTypes{"", "layer_types"};
+  constexpr Key kPattern{"attention.sliding_window_pattern"};
+  const auto check = [&](size_t size, Key key) {
+    if (size != static_cast<size_t>(n_layers))
+      fail(Code::corrupt, file_->name() + ", key " + spelled(key),
+           format("has {} entries, expected one for each of {} layers", size, n_layers));
+  };
+  if (const std::vector<std::string>* types = find_strings(kTypes)) {
+    check(types->size(), kTypes);
+    const std::string& type = (*types)[static_cast<size_t>(layer)];
+    if (type != "sliding_attention" && type != "full_attention")
+      refuse(kTypes, format("layer {} is '{}', expected sliding_attention or full_attention", layer, type));
+    return type == "sliding_attention";
+  }
+  const formats::MetaValue* pattern = found(kPattern);
+  if (const auto* list = pattern ? std::get_if<formats::MetaArray>(pattern) : nullptr)
+    if (const auto* bools = std::get_if<std::vector<bool>>(list)) {
+      check(bools->size(), kPattern);
+      return (*bools)[static_cast<size_t>(layer)];
+    }
+  return otherwise;
+}
+
 // One number, or one per layer; layers that differ are not understood yet.
 int64_t Config::kv_heads() const {
-  const std::string key = "attention.head_count_kv";
   int64_t value = n_heads;
-  const formats::MetaValue* found = file_->meta(prefixed(key));
-  if (found && std::holds_alternative<formats::MetaArray>(*found)) {
-    const auto list = file_->find_ints(prefixed(key));
+  const formats::MetaValue* all = found(kKvHeads);
+  if (all && std::holds_alternative<formats::MetaArray>(*all)) {
+    const auto list = find_ints(kKvHeads);
     if (!list || list->empty() ||
         !std::all_of(list->begin(), list->end(), [&](int64_t v) { return v == list->front(); }))
-      fail(Code::unsupported, file_->name() + ", key " + prefixed(key),
-           "layers with different numbers of kv heads");
+      refuse(kKvHeads, "layers with different numbers of kv heads");
     value = list->front();
   } else {
-    value = ranged(key, n_heads, 1, n_heads);
+    value = ranged(kKvHeads, n_heads, 1, n_heads);
   }
   if (value < 1 || n_heads % value != 0)
-    fail(Code::corrupt, file_->name() + ", key " + prefixed(key),
+    fail(Code::corrupt, file_->name() + ", key " + spelled(kKvHeads),
          format("is {}, expected a divisor of {} heads", value, n_heads));
   return value;
 }

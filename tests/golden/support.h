@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/sequence.h"
+#include "formats/folder.h"
 #include "formats/gguf.h"
 #include "formats/safetensors.h"
 #include "graph/expand.h"
@@ -73,7 +74,7 @@ class Loaded {
         backend->prepare(std::make_shared<const backends::Plan>(std::move(plan)), {}));
   }
   Loaded(const std::string& path, const Setting& s)
-      : Loaded(formats::open_gguf(path, quant::dtype_table()), s) {}
+      : Loaded(formats::open_checkpoint(path, quant::dtype_table()), s) {}
 
   engine::Runner& runner() { return *runner_; }
   const backends::Plan& plan() const { return runner_->plan(); }

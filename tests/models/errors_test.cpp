@@ -154,7 +154,7 @@ TEST_CASE("configurations that cannot be are refused", "[models]") {
       key("rope.freq_base", 0.0, {"is 0"}),
       key("rope.freq_base", -1.0),
       key("rope.freq_base", std::numeric_limits<double>::infinity()),
-      key("rope.scaling.type", std::string("yarn"), {"yarn"}, Code::unsupported),
+      key("rope.scaling.type", std::string("ntk"), {"ntk"}, Code::unsupported),
       key("rope.scaling.type", std::string("longrope"), {"longrope"}, Code::unsupported),
       key("rope.scaling.factor", 0.0, {"is 0"}),
       key("rope.scaling.factor", -2.0),

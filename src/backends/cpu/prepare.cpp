@@ -83,7 +83,7 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
     if (product[i]) {
       pack(i, advance);
     } else {
-      tables_[i] = quant::block_weight(plan_->checkpoint->view(*plan_->weights[i].tensor, owned_[i]),
+      tables_[i] = quant::block_weight(view_of(*plan_, plan_->weights[i], owned_[i]),
                                        plan_->weights[i].tensor->name);
     }
   }
@@ -103,7 +103,7 @@ void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes
   const PlanWeight& w = plan_->weights[i];
   std::vector<std::byte> scratch;
   const quant::QuantWeight weight =
-      quant::block_weight(plan_->checkpoint->view(*w.tensor, scratch), w.tensor->name);
+      quant::block_weight(view_of(*plan_, w, scratch), w.tensor->name);
   std::vector<kernels::Rejection> rejected;
   const kernels::KernelChoice choice{context_.cpu, context_.forced_kernel};
   kernels::PackedWeight out;

@@ -14,7 +14,7 @@ RefProgram::RefProgram(const BackendContext& context, PlanPtr plan, const Prepar
     : context_(context), plan_(std::move(plan)) {
   for (const PlanWeight& w : plan_->weights) {
     std::vector<std::byte> scratch;
-    const TensorView view = plan_->checkpoint->view(*w.tensor, scratch);
+    const TensorView view = view_of(*plan_, w, scratch);
     weights_.push_back(quant::block_weight(view, w.tensor->name));
     owned_.push_back(std::move(scratch));  // a move keeps the view's pointer
     if (options.progress &&

@@ -4,10 +4,10 @@
 
 namespace ingle::models {
 
-extern const Architecture kLlama, kQwen2, kQwen3, kGemma3;
+extern const Architecture kLlama, kMistral, kQwen2, kQwen3, kGemma3;
 
 std::span<const Architecture* const> all_architectures() {
-  static constexpr const Architecture* kAll[] = {&kLlama, &kQwen2, &kQwen3, &kGemma3};
+  static constexpr const Architecture* kAll[] = {&kLlama, &kMistral, &kQwen2, &kQwen3, &kGemma3};
   return kAll;
 }
 

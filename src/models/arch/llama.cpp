@@ -1,8 +1,5 @@
 // Llama 1, 2, 3 and what shares their shape in GGUF files: Mistral (sliding window), SmolLM, Vicuna, Yi, …
 // Touvron et al., "LLaMA", arXiv:2302.13971; "The Llama 3 Herd of Models", arXiv:2407.21783.
-#include <cmath>
-
-#include "core/error.h"
 #include "models/architecture.h"
 
 namespace ingle::models {
@@ -12,18 +9,13 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer layer{usual_attention(config), usual_mlp(config)};
   layer.attention.qkv_bias = layer.attention.output_bias = Presence::optional;
   layer.mlp.bias = Presence::optional;
-  layer.attention.rope.adjacent_pairs = true;
-  const graph::TensorName factors{"rope_freqs.weight", ""};
-  if (b.has(factors)) layer.attention.rope.frequency_factors = b.values(factors, config.n_rotated / 2);
-  for (const float factor : layer.attention.rope.frequency_factors)
-    if (!(factor > 0) || !std::isfinite(factor))
-      fail(Code::corrupt, config.file().name() + ", tensor " + factors.gguf,
-           format("a factor is {}, expected a positive number", factor));
+  layer.attention.rope.pairs = Pairs::adjacent_in_gguf;
+  read_gguf_factors(b, config, layer.attention.rope);
   return build_decoder(b, config, {.layer = [&](int64_t) { return layer; }});
 }
 
 }  // namespace
 
-extern const Architecture kLlama{"llama", "Llama 1 to 3, Mistral, SmolLM and their kin", build};
+extern const Architecture kLlama{"llama", "llama", "Llama 1 to 3, Mistral, SmolLM and their kin", build};
 
 }  // namespace ingle::models

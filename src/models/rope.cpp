@@ -1,0 +1,169 @@
+#include "models/rope.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/error.h"
+
+namespace ingle::models {
+namespace {
+
+// The keys of one RoPE: config.json of transformers 5 has them under rope_parameters, those before beside the
+// other keys and under rope_scaling.
+class RopeKeys {
+ public:
+  RopeKeys(const Config& config, const std::string& layers) : config_(config) {
+    const std::string own = "rope_parameters." + layers;
+    if (!layers.empty() &&
+        (config.file().meta(own + ".rope_theta") || config.file().meta(own + ".rope_type")))
+      prefix_ = own + ".";
+    else
+      prefix_ = "rope_parameters.";
+  }
+  // "factor" as `gguf` or in one of the spellings of config.json.
+  std::string name(const char* gguf, const std::string& key) const {
+    if (config_.is_gguf()) return config_.architecture() + "." + gguf;
+    if (config_.file().meta(prefix_ + key)) return prefix_ + key;
+    return "rope_scaling." + key;
+  }
+  std::optional<double> find(const char* gguf, const std::string& key) const {
+    return config_.file().find_float(name(gguf, key));
+  }
+  double positive(const char* gguf, const std::string& key, std::optional<double> fallback = {}) const {
+    const std::string full = name(gguf, key);
+    const auto found = config_.file().find_float(full);
+    if (!found && !fallback) fail(Code::corrupt, config_.file().name(), format("key '{}' is missing", full));
+    const double value = found ? *found : *fallback;
+    if (!(value > 0) || !std::isfinite(value))
+      fail(Code::corrupt, config_.file().name() + ", key " + full,
+           format("is {}, expected a positive number", value));
+    return value;
+  }
+  std::string kind_name() const {
+    const std::string current = name("rope.scaling.type", "rope_type");
+    if (config_.is_gguf() || config_.file().meta(current)) return current;
+    return "rope_scaling.type";  // before "rope_type" there was "type"
+  }
+
+ private:
+  const Config& config_;
+  std::string prefix_;
+};
+
+double usual_frequency(const Rope& rope, int64_t i) {
+  return std::pow(rope.theta, -2.0 * static_cast<double>(i) / static_cast<double>(rope.n_rotated));
+}
+
+// "The Llama 3 Herd of Models", arXiv:2407.21783: slow pairs are divided by the factor, fast ones kept, and
+// those between mixed.
+void scale_as_llama3(const RopeKeys& keys, Rope& rope) {
+  const double factor = keys.positive("", "factor"), low = keys.positive("", "low_freq_factor"),
+               high = keys.positive("", "high_freq_factor"),
+               trained = keys.positive("", "original_max_position_embeddings");
+  for (int64_t i = 0; i < rope.n_rotated / 2; ++i) {
+    const double f = usual_frequency(rope, i), turns = trained * f / (2 * std::numbers::pi);
+    const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    rope.inverse_frequency.push_back((1 - kept) * f / factor + kept * f);
+  }
+}
+
+// Peng et al., "YaRN", arXiv:2309.00071.
+void scale_as_yarn(const Config& config, const RopeKeys& keys, Rope& rope) {
+  const double factor = keys.positive("rope.scaling.factor", "factor");
+  const double trained =
+      keys.positive("rope.scaling.original_context_length", "original_max_position_embeddings",
+                    static_cast<double>(config.n_context));
+  const double fast = keys.positive("rope.scaling.yarn_beta_fast", "beta_fast", 32);
+  const double slow = keys.positive("rope.scaling.yarn_beta_slow", "beta_slow", 1);
+  const auto n = static_cast<double>(rope.n_rotated);
+  // The pair that turns `rotations` times over the trained length.
+  const auto pair_at = [&](double rotations) {
+    return n * std::log(trained / (rotations * 2 * std::numbers::pi)) / (2 * std::log(rope.theta));
+  };
+  double first = pair_at(fast), last = pair_at(slow);
+  if (config.is_gguf() || config.file().find_bool(keys.name("", "truncate")).value_or(true))
+    first = std::floor(first), last = std::ceil(last);
+  first = std::max(first, 0.0);
+  last = std::min(last, n - 1);
+  if (first == last) last += 0.001;
+  for (int64_t i = 0; i < rope.n_rotated / 2; ++i) {
+    const double f = usual_frequency(rope, i);
+    const double kept = 1 - std::clamp((static_cast<double>(i) - first) / (last - first), 0.0, 1.0);
+    rope.inverse_frequency.push_back(f / factor * (1 - kept) + f * kept);
+  }
+  const auto magnitude = [&](double m) { return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1; };
+  const auto m = keys.find("", "mscale"), all = keys.find("", "mscale_all_dim");
+  rope.magnitude = magnitude(1);
+  if (m && all && *m != 0 && *all != 0) rope.magnitude = magnitude(*m) / magnitude(*all);
+  if (const auto given = keys.find("", "attention_factor")) rope.magnitude = *given;
+  if (config.is_gguf()) rope.magnitude *= keys.positive("rope.scaling.attn_factor", "", 1);
+}
+
+double read_theta(const Config& config, const RopeKeys& keys, const std::string& layers) {
+  if (config.is_gguf()) return config.need_positive("rope.freq_base");
+  const std::string current = keys.name("", "rope_theta");
+  if (config.file().meta(current)) return keys.positive("", "rope_theta");
+  constexpr Key kLocal{"", "rope_local_base_freq"};  // the older spelling of sliding layers' base
+  if (layers == "sliding_attention" && config.has(kLocal)) return config.need_positive(kLocal);
+  return config.need_positive({"", "rope_theta|rotary_emb_base"});
+}
+
+}  // namespace
+
+Rope read_rope(const Config& config, const std::string& layers) {
+  const RopeKeys keys(config, layers);
+  Rope rope;
+  rope.theta = read_theta(config, keys, layers);
+  rope.n_rotated = config.n_rotated;
+  const std::string where = config.file().name();
+  const std::string name = keys.kind_name();
+  const std::string* kind = config.file().find_string(name);
+  // The older spelling scales full layers only where sliding ones have a base of their own.
+  if (!config.is_gguf() && layers == "sliding_attention" && config.has({"", "rope_local_base_freq"}))
+    return rope;
+  if (config.is_gguf() && config.find_float("rope.scale_linear") && !kind)
+    fail(Code::unsupported, where + ", key " + config.spelled("rope.scale_linear"),
+         "the old spelling of linear RoPE scaling", "convert the file with a current converter");
+  if (!kind) {
+    // A factor without a type is linear, as llama.cpp has it.
+    if (keys.find("rope.scaling.factor", "factor"))
+      rope.linear_factor = keys.positive("rope.scaling.factor", "factor");
+  } else if (*kind == "linear") {
+    rope.linear_factor = keys.positive("rope.scaling.factor", "factor");
+  } else if (*kind == "yarn") {
+    scale_as_yarn(config, keys, rope);
+  } else if (*kind == "llama3" && !config.is_gguf()) {
+    scale_as_llama3(keys, rope);
+  } else if (*kind != "none" && *kind != "default") {
+    fail(Code::unsupported, where + ", key " + name,
+         format("RoPE scaling '{}' is not understood; expected none, linear, llama3 or yarn", *kind));
+  }
+  return rope;
+}
+
+void read_gguf_factors(graph::GraphBuilder& b, const Config& config, Rope& rope) {
+  const graph::TensorName factors{"rope_freqs.weight", ""};
+  if (!b.has(factors)) return;
+  rope.frequency_factors = b.values(factors, config.n_rotated / 2);
+  for (const float factor : rope.frequency_factors)
+    if (!(factor > 0) || !std::isfinite(factor))
+      fail(Code::corrupt, config.file().name() + ", tensor " + factors.gguf,
+           format("a factor is {}, expected a positive number", factor));
+}
+
+backends::PlanRotation rotation_of(const Rope& rope) {
+  backends::PlanRotation r;
+  r.magnitude = rope.magnitude;
+  r.inverse_frequency = rope.inverse_frequency;
+  if (!r.inverse_frequency.empty()) return r;
+  for (int64_t i = 0; i < rope.n_rotated / 2; ++i) {
+    double f = usual_frequency(rope, i) / rope.linear_factor;
+    if (!rope.frequency_factors.empty())
+      f /= static_cast<double>(rope.frequency_factors[static_cast<size_t>(i)]);
+    r.inverse_frequency.push_back(f);
+  }
+  return r;
+}
+
+}  // namespace ingle::models

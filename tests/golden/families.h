@@ -1,0 +1,81 @@
+// The goldens' families (goldens/arch): which there are, how noisy they are, and which have to be right.
+#pragma once
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "formats/json_flat.h"
+#include "golden/support.h"
+
+namespace ingle::tests {
+
+struct FamilyRecord {
+  std::string name;
+  double noise = 0;         // of transformers' float32 against its float64
+  bool steps_alike = true;  // is decoding token by token, in transformers, the same as one pass?
+};
+
+// Those that a regress would take away. One name a line; ".gguf": from its GGUF file.
+inline const std::vector<std::string>& must_be_right() {
+  static const std::vector<std::string> kNames = {
+      "llama2",          "llama2.gguf",   "llama3",
+      "llama3.gguf",     "llama_bias",    "llama_rope_linear",
+      "llama_rope_yarn", "llama_sharded", "llama3_bf16",
+      "mistral",         "mistral.gguf",  "mistral_sw",
+      "ministral",       "qwen2",         "qwen2.gguf",
+      "qwen2_sw",        "qwen3",         "qwen3.gguf",
+      "qwen3_bf16",      "gemma3_text",   "gemma3_text.gguf",
+      "gemma3_bf16",
+  };
+  return kNames;
+}
+
+inline std::string families_root() {
+  const char* shared = std::getenv("INGLE_SHARED");
+  const std::string all =
+      (shared ? std::string(shared) : std::string(INGLE_SOURCE_DIR) + "/../shared") + "/goldens/arch";
+  if (std::filesystem::exists(all + "/manifest.json")) return all;
+  WARN("the shared goldens are not here: only the families of tests/data");
+  return data_path("golden/arch");
+}
+
+inline bool has_family(const std::string& root, const std::string& name) {
+  return std::filesystem::exists(root + "/" + name.substr(0, name.find('.')) + "/config.json");
+}
+
+// The decoders.
+inline std::vector<FamilyRecord> read_families(const std::string& root) {
+  std::vector<FamilyRecord> out;
+  std::map<std::string, formats::MetaValue> manifest;
+  for (auto& [key, value] : formats::flatten_json(*open_plain(root + "/manifest.json"), 1 << 24))
+    manifest[key] = std::move(value);
+  const std::string kind = ".kind";
+  for (const auto& [key, value] : manifest) {
+    if (!key.starts_with("families.") || !key.ends_with(kind)) continue;
+    if (std::get<std::string>(value) != "causal") continue;
+    FamilyRecord f;
+    f.name = key.substr(9, key.size() - 9 - kind.size());
+    if (!has_family(root, f.name)) continue;
+    const auto number = [&](const char* field) {
+      const auto at = manifest.find("families." + f.name + "." + field);
+      const auto* d = at == manifest.end() ? nullptr : std::get_if<double>(&at->second);
+      return d ? *d : 0.0;
+    };
+    f.noise = number("max_abs_diff_f64");
+    f.steps_alike = number("max_abs_diff_cached") < 1e-3;
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+inline Golden read_golden_of(const std::string& folder) {
+  const auto file = formats::open_safetensors(folder + "/golden.safetensors", quant::dtype_table());
+  Golden g{ids_in(*file, "input_ids"), ids_in(*file, "greedy_ids"), floats_in(*file, "logits"),
+           floats_in(*file, "greedy_margin")};
+  g.n_vocab = static_cast<int64_t>(g.logits.size() / g.ids.size());
+  return g;
+}
+
+}  // namespace ingle::tests
