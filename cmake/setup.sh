@@ -13,9 +13,15 @@ need_command python3 python3
 [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -e /etc/pki/tls/certs/ca-bundle.crt ] || missing+=(ca-certificates)
 python3 -m pip --version >/dev/null 2>&1 || /usr/bin/python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 
+# The headers of the interpreter that CMake will find; another than the system's has brought its own.
+python3 -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' 2>/dev/null ||
+  missing+=(python3-dev)
+
 # One run of the preprocessor says which headers are there, wherever they were installed.
 headers="fmt/format.h:libfmt-dev nlohmann/json.hpp:nlohmann-json3-dev utf8proc.h:libutf8proc-dev
-         CLI/CLI.hpp:libcli11-dev simde/x86/avx2.h:libsimde-dev catch2/catch.hpp|catch2/catch_all.hpp:catch2"
+         CLI/CLI.hpp:libcli11-dev simde/x86/avx2.h:libsimde-dev catch2/catch.hpp|catch2/catch_all.hpp:catch2
+         pybind11/pybind11.h:pybind11-dev"
 probe() {
   local entry header package
   for entry in $headers; do

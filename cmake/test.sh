@@ -80,7 +80,7 @@ else
 fi
 rm -rf "$probe"
 
-style() { git ls-files 'src/*.cpp' 'src/*.h' 'include/*' 'capi/*.cpp' 'capi/*.h' 'tests/*.cpp' 'tests/*.h' \
+style() { git ls-files 'src/*.cpp' 'src/*.h' 'include/*' 'capi/*.cpp' 'capi/*.h' 'bindings/*.cpp' 'bindings/*.h' 'tests/*.cpp' 'tests/*.h' \
                        'examples/*.cpp' 'examples/*.c' 'benchmarks/*.cpp' 'benchmarks/*.h' |
           xargs clang-format --dry-run -Werror; }
 tidy() { git ls-files 'src/*.cpp' 'capi/*.cpp' | xargs -P "$jobs" -n 4 clang-tidy --quiet -p build/release 2>/dev/null; }

@@ -24,6 +24,7 @@ PACKAGES = {
     "pcre2.h": ["src/text/"],
     "utf8proc.h": ["src/text/"],
     "CLI/": ["src/cli/"],
+    "pybind11/": ["bindings/python/"],
     "simde/": ["src/kernels/x86/"],
 }
 SYSTEM = re.compile(r"""^( [a-z_0-9]+                                         # the C++ standard library
@@ -137,6 +138,8 @@ def check_angle(tree, path, line, name):
         if not PUBLIC_SYSTEM.match(name) and not name.startswith("ingle/"):
             tree.breach(path, line, "public headers include the standard library only, not <%s>" % name)
         return
+    if path.startswith("bindings/") and name.startswith("ingle/") and name != "ingle/ingle.h":
+        tree.breach(path, line, "bindings stand on ingle.h alone, not on <%s>" % name)
     for package, places in PACKAGES.items():
         if name.startswith(package):
             if path.startswith(("src/", "capi/")) and not path.startswith(tuple(places)):
@@ -246,6 +249,8 @@ SELF_TESTS = [
      "public headers only"),
     ("a public header with a package", {"include/ingle/a.hpp": "#include <nlohmann/json.hpp>\n"}, "standard library only"),
     ("fmt outside its file", {"src/core/a.cpp": "#include <fmt/format.h>\n"}, "belongs to src/core/format.cpp"),
+    ("a binding beside the C API", {"bindings/python/a.cpp": "#include <ingle/ingle.hpp>\n"}, "ingle.h alone"),
+    ("pybind11 in a room", {"src/api/a.cpp": "#include <pybind11/pybind11.h>\n"}, "belongs to bindings/python/"),
     ("an unknown package", {"src/core/a.cpp": "#include <boost/any.hpp>\n"}, "no known system header"),
     ("an include of nothing", {"src/core/a.cpp": '#include "gone.h"\n'}, "not a file of this tree"),
     ("a room that is not listed", {"src/odd/a.cpp": '#include "core/b.h"\n', "src/core/b.h": ""}, "not in the list"),

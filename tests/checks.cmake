@@ -43,3 +43,13 @@ if(TARGET ingle_cli)
   add_test(NAME cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/cli/cli_test.py
                             $<TARGET_FILE:ingle_cli> ${CMAKE_CURRENT_SOURCE_DIR}/data/models)
 endif()
+
+# The Python package, where it is built. Its tools are fetched once; where they cannot be had the tests say so.
+if(TARGET ingle_python)
+  foreach(what prepare test debug types)
+    add_test(NAME python_${what} COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/python/run.py
+                                         ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${what})
+    set_tests_properties(python_${what} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED python_tools)
+  endforeach()
+  set_tests_properties(python_prepare PROPERTIES FIXTURES_REQUIRED "" FIXTURES_SETUP python_tools)
+endif()

@@ -1,0 +1,27 @@
+"""Ingle runs language models inside your program.
+
+    import ingle
+
+    with ingle.Model("model.gguf") as model:
+        print(model.chat("What is the capital of France?"))
+
+Nothing is global, printed, downloaded or sent anywhere. Failures are exceptions of :mod:`ingle.errors`. Calls release
+the GIL; a model may be shared by any number of sessions and threads, a session serves one call at a time. Ctrl-C ends
+a load, the reading of a prompt, or an answer.
+"""
+from __future__ import annotations
+
+from . import _ingle
+from ._model import (Event, Finish, Message, Model, ModelInfo, OptionInfo, Runtime, Sampler, Session, Stats, Tokenizer,
+                     inspect, options, quantize)
+from .errors import (BusyError, CancelledError, ContextFullError, CorruptError, Error, FileError, InternalError,
+                     InvalidArgumentError, NotFoundError, NumericError, OutOfMemoryError, UnsupportedError)
+
+__version__ = _ingle.version()
+
+__all__ = [
+    "BusyError", "CancelledError", "ContextFullError", "CorruptError", "Error", "Event", "FileError", "Finish",
+    "InternalError", "InvalidArgumentError", "Message", "Model", "ModelInfo", "NotFoundError", "NumericError",
+    "OptionInfo", "OutOfMemoryError", "Runtime", "Sampler", "Session", "Stats", "Tokenizer", "UnsupportedError",
+    "__version__", "inspect", "options", "quantize",
+]

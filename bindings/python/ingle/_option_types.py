@@ -1,0 +1,99 @@
+"""The keys of options, as types. Written by bindings/python/tools/make_option_types.py; do not edit."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+
+class RuntimeOptions(TypedDict, total=False):
+    # Threads to compute with. 0: one for each core that the process may use. From 0 to 256; 0 when not given.
+    threads: int
+    # Forces kernels by instruction set or full name (avx2, plain). Empty: the best there are.
+    kernel: str
+
+
+class ModelOptions(TypedDict, total=False):
+    # cpu, ref (slow, the oracle) or null.
+    backend: str
+    # Of the attention state: f32, f16, bf16. Empty: the backend's choice.
+    state_type: str
+    # 1 maps the file; 0 reads it, which is safe against a later truncation.
+    map: bool
+
+
+class ScriptOptions(TypedDict, total=False):
+    # What follows a prompt, in order; then <|end|>.
+    ids: Sequence[int]
+    # The same as ids, as a text.
+    text: str
+    # Instead of ids: rows of 258 logits; null is minus infinity.
+    logits: Sequence[Sequence[float]]
+    # Jinja. Empty: the model has none.
+    chat_template: str
+    # Tokens that a session may hold. From 1 to 16777216; 4096 when not given.
+    context: int
+
+
+class SessionOptions(TypedDict, total=False):
+    # Tokens that the session may hold. 0: what the model was trained for. From 0 to 2147483648; 0 when not given.
+    context: int
+    # Tokens that a step takes of a long prompt. Changes speed, never results. From 1 to 8192; 512 when not given.
+    prefill_chunk: int
+    # Bound on the attention state, in bytes. 0: what the context needs. From 0 to 9223372036854775807; 0 when not
+    # given.
+    state_bytes: int
+
+
+class SamplerOptions(TypedDict, total=False):
+    # Divides the logits before the draw: lower is more certain. 0 always takes the likeliest. From 0.0 to 100.0;
+    # 0.8 when not given.
+    temperature: float
+    # Keeps the k likeliest tokens. 0 is off. From 0 to 2147483647; 40 when not given.
+    top_k: int
+    # Keeps the likeliest tokens that together reach this probability. 1 is off. From 0.0 to 1.0; 0.95 when not
+    # given.
+    top_p: float
+    # Keeps tokens of at least this share of the likeliest one's probability. 0 is off. From 0.0 to 1.0; 0.05 when
+    # not given.
+    min_p: float
+    # Keeps tokens whose surprise is nearest to the entropy, up to this probability. 1 is off. From 0.0 to 1.0; 1.0
+    # when not given.
+    typical_p: float
+    # Divides positive and multiplies negative logits of tokens in the window. 1 is off. From 0.01 to 100.0; 1.0
+    # when not given.
+    repeat_penalty: float
+    # Is taken off a logit for each time the token stands in the window. 0 is off. From -100.0 to 100.0; 0.0 when
+    # not given.
+    frequency_penalty: float
+    # Is taken off the logits of tokens that stand in the window. 0 is off. From -100.0 to 100.0; 0.0 when not
+    # given.
+    presence_penalty: float
+    # How many of the last tokens the penalties see. From 0 to 1048576; 64 when not given.
+    penalty_window: int
+    # Equal seeds give equal text. From 0 to 9223372036854775807; 0 when not given.
+    seed: int
+    # Is added to the logits of these ids; null bans the id.
+    logit_bias: Mapping[int, float]
+
+
+class GenerateOptions(TypedDict, total=False):
+    # -1: until the model ends its answer or the context is full. From -1 to 9223372036854775807; -1 when not
+    # given.
+    max_tokens: int
+    # Texts that end the answer, at most 16 of 1 to 256 bytes; never part of it.
+    stop: Sequence[str]
+    # How many of the likeliest tokens each event tells. From 0 to 64; 0 when not given.
+    top_logprobs: int
+    # 1 goes on past the ids that end an answer.
+    ignore_end: bool
+
+
+class AnswerOptions(SamplerOptions, GenerateOptions, total=False):
+    """Of the sampler and of the answer."""
+
+
+class LoadOptions(RuntimeOptions, ModelOptions, total=False):
+    """Of the runtime and of the model."""
+
+
+_ = Any

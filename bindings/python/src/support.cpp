@@ -1,0 +1,156 @@
+#include "support.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+namespace ingle_python {
+namespace {
+
+py::object exceptions() { return py::module_::import("ingle.errors").attr("make"); }
+
+[[noreturn]] void raise(ingle_code code, const char* where, const char* message, const char* hint) {
+  const py::object error = exceptions()(code, py::bytes(where).attr("decode")("utf-8", "replace"),
+                                        py::bytes(message).attr("decode")("utf-8", "replace"),
+                                        py::bytes(hint).attr("decode")("utf-8", "replace"));
+  PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
+  throw py::error_already_set();
+}
+
+void set_option(ingle_options* options, const std::string& key, const py::handle& value) {
+  Error error;
+  ingle_code code;
+  if (PyIndex_Check(value.ptr())) {
+    const py::object whole = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+    if (!whole) throw py::error_already_set();
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(whole.ptr(), &overflow);
+    if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
+    if (overflow) raise(INGLE_E_INVALID_ARGUMENT, key.c_str(), "the number does not fit 64 bits", "");
+    code = ingle_options_set_int(options, key.c_str(), number, error.out());
+  } else if (PyUnicode_Check(value.ptr())) {
+    const auto string = value.cast<std::string>();
+    code = ingle_options_set_string(options, key.c_str(), string.data(), static_cast<int64_t>(string.size()),
+                                    error.out());
+  } else if (PyNumber_Check(value.ptr())) {
+    const double number = PyFloat_AsDouble(value.ptr());
+    if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
+    code = ingle_options_set_float(options, key.c_str(), number, error.out());
+  } else {
+    py::dict one;
+    one[py::str(key)] = value;
+    const auto json = py::module_::import("ingle._options").attr("to_json")(one).cast<std::string>();
+    code = ingle_options_set_json(options, json.data(), static_cast<int64_t>(json.size()), error.out());
+  }
+  check(code, error);
+}
+
+// What the two threads of a long call tell each other.
+struct Shared {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false, stop = false;
+  double fraction = 0;  // what the call said last
+};
+
+int32_t hear(double fraction, void* user) {
+  auto& shared = *static_cast<Shared*>(user);
+  const std::lock_guard lock(shared.mutex);
+  shared.fraction = fraction;
+  shared.changed.notify_one();
+  return shared.stop ? 1 : 0;
+}
+
+}  // namespace
+
+void check(ingle_code code, const Error& error) {
+  if (code == INGLE_OK) return;
+  raise(code, ingle_error_where(error.get()), ingle_error_message(error.get()),
+        ingle_error_hint(error.get()));
+}
+
+void refuse_closed(const char* what) {
+  raise(INGLE_E_INVALID_ARGUMENT, what, "was closed", "make a new one");
+}
+
+void call_long(const LongCall& f, const py::object& report, const std::function<void()>& cancel,
+               const std::function<void()>& after) {
+  constexpr std::chrono::milliseconds kBetweenSignals(20);
+  Shared shared;
+  ingle_progress progress = INGLE_PROGRESS_INIT;
+  progress.report = hear;
+  progress.user = &shared;
+  Error error;
+  ingle_code code = INGLE_OK;
+  std::optional<py::error_already_set> raised;
+  std::thread worker;
+  try {
+    worker = std::thread([&] {
+      const ingle_code result = f(&progress, error.out());
+      const std::lock_guard lock(shared.mutex);
+      code = result;
+      shared.done = true;
+      shared.changed.notify_one();
+    });
+  } catch (const std::system_error& e) {
+    raise(INGLE_E_OUT_OF_MEMORY, "thread", e.what(), "");
+  }
+  for (double reported = 0;;) {
+    double fraction;
+    {
+      const py::gil_scoped_release no_gil;
+      std::unique_lock lock(shared.mutex);
+      shared.changed.wait_for(lock, kBetweenSignals,
+                              [&] { return shared.done || shared.fraction != reported; });
+      if (shared.done && (raised || report.is_none() || shared.fraction == reported)) break;
+      fraction = shared.fraction;
+    }
+    if (raised) continue;
+    try {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (!report.is_none() && fraction != reported) report(fraction);
+    } catch (py::error_already_set& e) {
+      raised.emplace(std::move(e));
+      const py::gil_scoped_release no_gil;
+      {
+        const std::lock_guard lock(shared.mutex);
+        shared.stop = true;
+      }
+      cancel();
+    }
+    reported = fraction;
+  }
+  {
+    const py::gil_scoped_release no_gil;
+    worker.join();
+  }
+  if (!raised) return check(code, error);
+  if (code == INGLE_OK) after();
+  throw std::move(*raised);
+}
+
+Owned<ingle_options> make_options(const char* kind, const py::dict& values) {
+  Owned<ingle_options> options;
+  if (values.empty()) return options;
+  Error error;
+  check(ingle_options_create(kind, options.out(), error.out()), error);
+  for (const auto& [key, value] : values)
+    if (!value.is_none()) set_option(options.get(), key.cast<std::string>(), value);
+  return options;
+}
+
+py::bytes bytes(const Owned<ingle_text>& t) {
+  return py::bytes(ingle_text_data(t.get()), static_cast<size_t>(ingle_text_length(t.get())));
+}
+
+py::str text(const Owned<ingle_text>& t) {
+  PyObject* decoded = PyUnicode_DecodeUTF8(ingle_text_data(t.get()),
+                                           static_cast<Py_ssize_t>(ingle_text_length(t.get())), "replace");
+  if (!decoded) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(decoded);
+}
+
+}  // namespace ingle_python
