@@ -16,6 +16,8 @@ const char* op_name(const Op& op) {
                                            "add",
                                            "scale",
                                            "softcap",
+                                           "conv",
+                                           "scan",
                                            "gather_wanted",
                                            "output",
                                            "attention_input",

@@ -81,6 +81,34 @@ struct Softcap {  // cap * tanh(x / cap)
   Id in, out;
   float cap;
 };
+// Recurrent ones: each slice goes on from its sequence's state, and leaves a new one.
+struct Conv {  // depthwise, causal: out[t] = act(bias + sum_j w[j] in[t - taps + 1 + j]), per channel
+  Id in, out;
+  Id weight;  // vector [taps][width]
+  Id bias;    // vector [width]
+  int32_t taps;
+  bool silu;
+  Id part;  // of one head: [taps - 1][width], the last inputs
+  int32_t layer;
+};
+// A linear recurrence. Per head, with a state S [dk][dv]:
+//   S = g S;  S += k (beta (v - S^T k))^T;  out = S^T q + skip v
+// with dt = clamp(softplus(raw decay + dt_bias)) and g = e^(dt rate). With `delta` (gated delta net), q and k
+// are first brought to length 1, q times dk^-1/2, and beta = beta_scale sigmoid(raw beta); without (Mamba 2:
+// q = C, k = B, v = x) there is no subtraction, and beta = dt. The inputs are used up.
+struct Scan {
+  Id in;  // holds q, k [groups][dk] and v [heads][dv] from these columns on
+  int32_t q_at, k_at, v_at;
+  Id decay, beta;          // [heads] raw; without delta, beta is but room
+  Id out;                  // [heads][dv]
+  Id rate, dt_bias, skip;  // vectors [heads]; skip may be kNone
+  float dt_low, dt_high, beta_scale;
+  int32_t n_heads, n_groups, dk, dv;
+  bool tiled;  // head h takes group h % n_groups, instead of runs of heads for each group
+  bool delta;
+  Id part;
+  int32_t layer;
+};
 struct GatherWanted {  // keeps the rows whose logits are wanted
   Id in, out;
 };
@@ -122,8 +150,8 @@ struct Head {  // logits of the wanted rows: softcap(w norm(x) * scale)
 }  // namespace op
 
 using Op = std::variant<op::Embed, op::Norm, op::Linear, op::Rope, op::StoreKv, op::Attend, op::Glu,
-                        op::Activate, op::Add, op::Scale, op::Softcap, op::GatherWanted, op::Output,
-                        op::AttentionInput, op::ProjectResidual, op::GatedFfn, op::Head>;
+                        op::Activate, op::Add, op::Scale, op::Softcap, op::Conv, op::Scan, op::GatherWanted,
+                        op::Output, op::AttentionInput, op::ProjectResidual, op::GatedFfn, op::Head>;
 
 const char* op_name(const Op& op);
 

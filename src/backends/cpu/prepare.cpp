@@ -65,7 +65,8 @@ std::unique_ptr<Backend> make_cpu_backend(const BackendContext& context) {
 CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const PrepareOptions& options)
     : context_(context),
       plan_(std::move(plan)),
-      vec_(&kernels::select_vec(context.cpu, context.forced_kernel)) {
+      vec_(&kernels::select_vec(context.cpu, context.forced_kernel)),
+      scan_(&kernels::scan_row_of(*vec_)) {
   packed_.resize(plan_->weights.size());
   tables_.resize(plan_->weights.size());
   owned_.resize(plan_->weights.size());

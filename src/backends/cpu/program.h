@@ -7,6 +7,7 @@
 #include "backends/backend.h"
 #include "backends/rows.h"
 #include "kernels/matmul.h"
+#include "kernels/scan.h"
 #include "kernels/vec.h"
 
 namespace ingle::backends {
@@ -74,6 +75,7 @@ class CpuProgram final : public Program {
     return id == kNone ? nullptr : plan_->vectors[static_cast<size_t>(id)].values.data();
   }
   const kernels::VecRow& vec() const { return *vec_; }
+  const kernels::ScanRow& scan() const { return *scan_; }
   ThreadPool& pool() const { return *context_.pool; }
   // Are all activations taken with 16 bits? So it is for the smallest models, whose logits 8 bits blur too
   // much.
@@ -91,6 +93,7 @@ class CpuProgram final : public Program {
   BackendContext context_;
   PlanPtr plan_;
   const kernels::VecRow* vec_;
+  const kernels::ScanRow* scan_;
   bool precise_ = false;
   std::vector<std::optional<kernels::PackedWeight>>
       packed_;                                 // empty: only rows are read, straight from the file

@@ -153,6 +153,8 @@ struct CpuStep {
   void operator()(const op::ProjectResidual& o);
   void operator()(const op::GatedFfn& o);
   void operator()(const op::Head& o);
+  void operator()(const op::Conv& o);
+  void operator()(const op::Scan& o);
   template <class Plain>
   void operator()(const Plain&) {}  // prepare() refused them
 
@@ -162,6 +164,9 @@ struct CpuStep {
   void store(const op::AttentionInput& o, int64_t r, const float* k, const float* v) const;
   void attend_tile(const op::Attend& o, const Slice& slice, int64_t row0, int64_t n_rows,
                    int64_t kv_head) const;
+  template <class F>
+  void each_piece(Id part, int32_t layer, int64_t head, const Slice& slice, int64_t row0, F f) const;
+  void scan_gates(const op::Scan& o, int64_t r) const;
   bool cancelled();
 };
 

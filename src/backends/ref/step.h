@@ -57,6 +57,8 @@ struct RefStep {
   void operator()(const op::Add& o) const;
   void operator()(const op::Scale& o) const;
   void operator()(const op::Softcap& o) const;
+  void operator()(const op::Conv& o) const;
+  void operator()(const op::Scan& o) const;
   void operator()(const op::GatherWanted& o);
   void operator()(const op::Output& o) const;
   template <class Fused>
