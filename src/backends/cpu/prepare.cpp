@@ -43,6 +43,7 @@ class CpuBackend final : public Backend {
   kv::StateType default_state_type() const override { return kv::StateType::f16; }
   bool takes(const Op& op) const override {
     return std::holds_alternative<op::Embed>(op) || std::holds_alternative<op::Attend>(op) ||
+           std::holds_alternative<op::Conv>(op) || std::holds_alternative<op::Scan>(op) ||
            op.index() >= Op(op::AttentionInput{}).index();
   }
   std::unique_ptr<Program> prepare(PlanPtr plan, const PrepareOptions& options) const override {
@@ -84,8 +85,8 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
     if (product[i]) {
       pack(i, advance);
     } else {
-      tables_[i] = quant::block_weight(view_of(*plan_, plan_->weights[i], owned_[i]),
-                                       plan_->weights[i].tensor->name);
+      tables_[i] =
+          quant::block_weight(view_of(*plan_, plan_->weights[i], owned_[i]), plan_->weights[i].tensor->name);
     }
   }
   if (options.progress) options.progress(1);
@@ -103,8 +104,7 @@ std::vector<bool> CpuProgram::weights_of_products() const {
 void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes) {
   const PlanWeight& w = plan_->weights[i];
   std::vector<std::byte> scratch;
-  const quant::QuantWeight weight =
-      quant::block_weight(view_of(*plan_, w, scratch), w.tensor->name);
+  const quant::QuantWeight weight = quant::block_weight(view_of(*plan_, w, scratch), w.tensor->name);
   std::vector<kernels::Rejection> rejected;
   const kernels::KernelChoice choice{context_.cpu, context_.forced_kernel};
   kernels::PackedWeight out;
