@@ -15,7 +15,8 @@ const char* kind_name(uint32_t kind) {
                                     "an ingle_model",
                                     "an ingle_tokenizer",
                                     "an ingle_sampler",
-                                    "an ingle_session"};
+                                    "an ingle_session",
+                                    "an ingle_template"};
   return kind < std::size(kNames) ? kNames[kind] : "";
 }
 

@@ -71,6 +71,12 @@ struct ingle_tokenizer : ingle::capi::Handle {
   ingle::Tokenizer tokenizer;
 };
 
+struct ingle_template : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::chat_template;
+  explicit ingle_template(ingle::ChatTemplate t) : Handle(kKind), chat_template(std::move(t)) {}
+  ingle::ChatTemplate chat_template;
+};
+
 struct ingle_sampler : ingle::capi::Handle {
   static constexpr auto kKind = ingle::capi::Kind::sampler;
   explicit ingle_sampler(ingle::Sampler s) : Handle(kKind), sampler(std::move(s)) {}

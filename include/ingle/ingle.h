@@ -83,6 +83,7 @@ typedef struct ingle_options ingle_options;     /* settings of one kind, by key 
 typedef struct ingle_runtime ingle_runtime;     /* threads, allocator, log, kernels */
 typedef struct ingle_model ingle_model;         /* weights and vocabulary; immutable */
 typedef struct ingle_tokenizer ingle_tokenizer; /* a vocabulary; immutable */
+typedef struct ingle_template ingle_template;   /* a chat template; immutable */
 typedef struct ingle_sampler ingle_sampler;     /* how the next token is chosen */
 typedef struct ingle_session ingle_session;     /* one conversation */
 
@@ -310,6 +311,23 @@ INGLE_API ingle_code INGLE_CALL ingle_model_apply_chat_template_json(const ingle
                                                                      const char* json, int64_t length,
                                                                      int32_t add_generation_prompt,
                                                                      ingle_text** out, ingle_error** err);
+
+/* ---- Chat template ---- */
+
+/* Jinja as transformers runs it. `name` stands in errors; NULL: "template". */
+INGLE_API ingle_code INGLE_CALL ingle_template_compile(const char* source, int64_t length, const char* name,
+                                                       ingle_template** out, ingle_error** err);
+/* A model's own, or the source in a file of its own; INGLE_E_UNSUPPORTED when the model has none. */
+INGLE_API ingle_code INGLE_CALL ingle_template_load(const char* path, ingle_template** out,
+                                                    ingle_error** err);
+INGLE_API ingle_template* INGLE_CALL ingle_template_retain(ingle_template* chat_template);
+INGLE_API void INGLE_CALL ingle_template_release(ingle_template* chat_template);
+/* Renders with the members of one JSON object as variables: messages, tools, documents, bos_token, ...
+   `now_unix` is what strftime_now tells, in seconds since 1970, UTC. INGLE_E_INVALID_ARGUMENT with the
+   template's own words when it raises; INGLE_E_UNSUPPORTED when a bound on its work is passed. */
+INGLE_API ingle_code INGLE_CALL ingle_template_render(const ingle_template* chat_template, const char* json,
+                                                      int64_t length, int64_t now_unix, ingle_text** out,
+                                                      ingle_error** err);
 
 /* ---- Tokenizer ---- */
 

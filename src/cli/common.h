@@ -109,6 +109,7 @@ using Commands = std::vector<std::pair<CLI::App*, Command>>;
 void add_run(CLI::App& app, Commands& commands);
 void add_chat(CLI::App& app, Commands& commands);
 void add_inspect(CLI::App& app, Commands& commands);
+void add_template(CLI::App& app, Commands& commands);
 void add_tokenize(CLI::App& app, Commands& commands);
 void add_logprobs(CLI::App& app, Commands& commands);
 void add_quantize(CLI::App& app, Commands& commands);

@@ -1,11 +1,10 @@
 // tokenize and detokenize: one JSON object a line in, one out; or plain text and ids.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
 #include <limits>
 
 #include "common.h"
-#include "json_out.h"
+#include "jsonl.h"
 
 namespace ingle::cli {
 namespace {
@@ -15,11 +14,7 @@ struct TokenizeFlags {
   bool jsonl = false, special = false, add_special = false, skip_special = false, pieces = false;
 };
 
-// ---- fields of a line's object; each throws a text that says what is wrong ----
-
-struct Wrong {
-  std::string what;
-};
+// ---- fields of a line's object ----
 
 bool bool_field(const Json& in, const char* key) {
   const auto found = in.find(key);
@@ -47,26 +42,6 @@ std::vector<TokenId> ids_field(const Json& in) {
   return ids;
 }
 
-template <class F>
-int each_line(F f) {
-  int64_t number = 0;
-  for (std::string line; std::getline(std::cin, line);) {
-    ++number;
-    if (line.empty()) continue;
-    const Json in = Json::parse(line, nullptr, false);
-    const std::string where = "stdin, line " + std::to_string(number);
-    if (!in.is_object()) throw Error(Code::invalid_argument, where, "is not a JSON object in UTF-8");
-    try {
-      print_json(f(in));
-    } catch (const Wrong& wrong) {
-      throw Error(Code::invalid_argument, where, wrong.what);
-    } catch (const Error& e) {
-      throw Error(e.code(), where + ", " + e.where(), e.message(), e.hint());
-    }
-  }
-  return kOk;
-}
-
 void print_line(std::string text) {
   text += '\n';
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -75,7 +50,7 @@ void print_line(std::string text) {
 int tokenize(const TokenizeFlags& flags, bool given) {
   const Tokenizer tokenizer = Tokenizer::load(flags.what);
   if (flags.jsonl)
-    return each_line([&](const Json& in) {
+    return each_line([&](const Json& in, const std::string&) {
       const std::string text = text_field(in);
       return Json{
           {"ids", tokenizer.encode(text, {bool_field(in, "special"), bool_field(in, "add_special")})}};
@@ -95,7 +70,7 @@ int tokenize(const TokenizeFlags& flags, bool given) {
 int detokenize(const TokenizeFlags& flags, bool given) {
   const Tokenizer tokenizer = Tokenizer::load(flags.what);
   if (flags.jsonl)
-    return each_line([&](const Json& in) {
+    return each_line([&](const Json& in, const std::string&) {
       const std::vector<TokenId> ids = ids_field(in);
       return Json{{"text", tokenizer.decode(ids, bool_field(in, "skip_special"))}};
     });

@@ -30,8 +30,8 @@ class ChatTemplate {
   // Code::unsupported when a bound (steps, depth, output) is passed.
   virtual std::string render(const TemplateContext& context) const = 0;
   // The same with every variable given as the members of one JSON object: messages with any content parts,
-  // tools, documents, add_generation_prompt, bos_token, eos_token, …; what is absent is undefined. Key order
-  // is kept.
+  // tools, documents, add_generation_prompt, bos_token, eos_token, …; what is absent is undefined, but for
+  // tools and documents (none) and add_generation_prompt (false). Key order is kept.
   virtual std::string render_json(std::string_view context, int64_t now_unix = 0) const = 0;
 };
 

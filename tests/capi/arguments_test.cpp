@@ -17,9 +17,10 @@ int32_t on_row(int64_t, const float*, int64_t, void*) { return 0; }
 int32_t on_read(uint64_t, void*, uint64_t, void*) { return 1; }
 
 template <class T>
-constexpr bool kIsHandle = std::is_same_v<T, ingle_options> || std::is_same_v<T, ingle_runtime> ||
-                           std::is_same_v<T, ingle_model> || std::is_same_v<T, ingle_tokenizer> ||
-                           std::is_same_v<T, ingle_sampler> || std::is_same_v<T, ingle_session>;
+constexpr bool kIsHandle =
+    std::is_same_v<T, ingle_options> || std::is_same_v<T, ingle_runtime> || std::is_same_v<T, ingle_model> ||
+    std::is_same_v<T, ingle_tokenizer> || std::is_same_v<T, ingle_sampler> ||
+    std::is_same_v<T, ingle_session> || std::is_same_v<T, ingle_template>;
 
 template <class A>
 constexpr bool is_handle() {
@@ -36,6 +37,7 @@ struct Fixture {
   Session session = make_session(model, "q");
   Sampler sampler = make_greedy();
   Tokenizer tokenizer;
+  Template chat_template;
   Text text;
   std::array<uint64_t, 64> no_handle{};
   std::set<std::string> seen;
@@ -44,6 +46,7 @@ struct Fixture {
     Err err;
     REQUIRE_OK(ingle_model_tokenizer(model, tokenizer.out(), err));
     REQUIRE_OK(ingle_model_info(model, text.out(), err));
+    REQUIRE_OK(ingle_template_compile("x", -1, nullptr, chat_template.out(), err));
   }
 
   template <class... A, size_t... I>
@@ -108,6 +111,7 @@ struct Places {  // where results would go
   ingle_runtime* runtime = nullptr;
   ingle_model* model = nullptr;
   ingle_tokenizer* tokenizer = nullptr;
+  ingle_template* chat_template = nullptr;
   ingle_sampler* sampler = nullptr;
   ingle_session* session = nullptr;
   ingle_text* text = nullptr;
@@ -164,6 +168,9 @@ void sweep_tokenizer_and_sampler(Fixture& f, Places& p) {
   f.SWEEP(ingle_tokenizer_eos, May{}, f.tokenizer, &p.small);
   f.SWEEP(ingle_tokenizer_ends_generation, May{}, f.tokenizer, 1, &p.small);
   f.SWEEP(ingle_tokenizer_is_control, May{}, f.tokenizer, 1, &p.small);
+  f.SWEEP(ingle_template_compile, May{2}, "x", -1, "name", &p.chat_template);
+  f.SWEEP(ingle_template_load, May{}, "no such file", &p.chat_template);
+  f.SWEEP(ingle_template_render, May{}, f.chat_template, "{}", -1, 0, &p.text);
   f.SWEEP(ingle_sampler_create, May{0}, o, &p.sampler);
   f.SWEEP(ingle_sampler_greedy, May{}, &p.sampler);
   f.SWEEP(ingle_sampler_clone, May{}, f.sampler, &p.sampler);

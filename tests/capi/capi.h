@@ -35,6 +35,7 @@ using Options = Owned<ingle_options, ingle_options_release>;
 using Runtime = Owned<ingle_runtime, ingle_runtime_release>;
 using Model = Owned<ingle_model, ingle_model_release>;
 using Tokenizer = Owned<ingle_tokenizer, ingle_tokenizer_release>;
+using Template = Owned<ingle_template, ingle_template_release>;
 using Sampler = Owned<ingle_sampler, ingle_sampler_release>;
 using Session = Owned<ingle_session, ingle_session_release>;
 using Tokens = Owned<ingle_tokens, ingle_tokens_release>;

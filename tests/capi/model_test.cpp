@@ -316,3 +316,37 @@ TEST_CASE("a file is inspected and rewritten in another type", "[capi]") {
               "q99");
   CHECK(err.get() != nullptr);
 }
+
+TEST_CASE("a chat template renders what its context says", "[capi]") {
+  Err err;
+  Template t;
+  const char source[] =
+      "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{{ tools }}"
+      "{{ add_generation_prompt }}{{ strftime_now('%Y-%m-%d %H:%M:%S') }}";
+  REQUIRE_OK(ingle_template_compile(source, -1, "mine", t.out(), err));
+  Text text;
+  REQUIRE_OK(ingle_template_render(t,
+                                   R"({"messages": [{"role": "user", "content": "é"}], "bos_token": "<s>"})",
+                                   -1, 1722002709, text.out(), err));
+  CHECK(str(text) == "<s>user: é\nNoneFalse2024-07-26 14:05:09");
+  CHECK_FAILS(ingle_template_render(t, "[]", -1, 0, text.out(), err), INGLE_E_INVALID_ARGUMENT, "mine");
+  CHECK_FAILS(ingle_template_compile("{% if %}", -1, "mine", t.out(), err), INGLE_E_UNSUPPORTED, "mine:1:");
+  REQUIRE_OK(ingle_template_compile("{{ raise_exception('no ' + messages) }}", -1, nullptr, t.out(), err));
+  CHECK_FAILS(ingle_template_render(t, R"({"messages": "tools"})", -1, 0, text.out(), err),
+              INGLE_E_INVALID_ARGUMENT, "template");
+  CHECK(err.message() == "no tools");
+}
+
+TEST_CASE("a chat template comes from a file of its own or from a model", "[capi]") {
+  Err err;
+  const TempDir folder;
+  const std::string path = folder.write("chat.jinja", std::string("{{ messages[0].content }}"));
+  Template t;
+  REQUIRE_OK(ingle_template_load(path.c_str(), t.out(), err));
+  Text text;
+  const char context[] = R"({"messages": [{"role": "user", "content": "Hello"}]})";
+  REQUIRE_OK(ingle_template_render(t, context, -1, 0, text.out(), err));
+  CHECK(str(text) == "Hello");
+  CHECK_FAILS(ingle_template_load((folder.path() + "/none.jinja").c_str(), t.out(), err), INGLE_E_NOT_FOUND,
+              "none.jinja");
+}

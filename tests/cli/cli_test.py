@@ -317,6 +317,33 @@ class Inspect(Case):
         self.assertIn("\x1b[31m\ufffd", self.ok("inspect", path, "--json").json()["metadata"]["general.name"])
 
 
+class Template(Case):
+    def lines(self, what, *objects, flags=()):
+        stdin = "".join(json.dumps(o) + "\n" for o in objects).encode()
+        return [json.loads(line) for line in self.ok("template", what, "--jsonl", *flags, stdin=stdin).out.splitlines()]
+
+    def test_each_line_is_rendered_or_says_why_not(self):
+        source = (b"{{ bos_token }}{% for m in messages %}{{ m.content }}{{ eos_token }}{% else %}"
+                  b"{{ raise_exception('nobody spoke') }}{% endfor %}{{ strftime_now('%d %b %Y') }}")
+        path = self.file("chat.jinja", source)
+        hi = {"messages": [{"role": "user", "content": "Hi"}]}
+        got = self.lines(path, hi, {**hi, "bos_token": "<b>"}, {"messages": []}, {},
+                         flags=("--now", "2024-07-26 14:05:09", "--bos", "<s>", "--eos", ""))
+        self.assertEqual(got[:2], [{"output": "<s>Hi26 Jul 2024"}, {"output": "<b>Hi26 Jul 2024"}])
+        self.assertEqual(got[2]["error"], "nobody spoke")
+        self.assertIn("error", got[3])
+
+    def test_a_models_own(self):
+        got = self.lines(MODEL, {"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": True})
+        self.assertTrue(got[0]["output"].endswith("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"))
+
+    def test_wrong_calls_are_named(self):
+        path = self.file("chat.jinja", b"x")
+        self.fails(2, "2024-02-30", "template", path, "--jsonl", "--now", "2024-02-30 00:00:00")
+        self.fails(4, "chat.jinja:1:", "template", self.file("chat.jinja", b"{% if %}"), "--jsonl")
+        self.fails(3, "nowhere", "template", "nowhere", "--jsonl")
+
+
 class Tokens(Case):
     def lines(self, command, *objects):
         stdin = "".join(json.dumps(o) + "\n" for o in objects).encode()

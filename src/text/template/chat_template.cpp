@@ -40,7 +40,12 @@ class Compiled : public ChatTemplate {
   }
 
   std::string render_json(std::string_view context, int64_t now_unix) const override {
-    return run(variables_of(context), now_unix);
+    // As transformers passes them when its caller does not; a variable given twice keeps its last value.
+    Variables all = {{"tools", Value::none()},
+                     {"documents", Value::none()},
+                     {"add_generation_prompt", Value::boolean(false)}};
+    for (auto& each : variables_of(context)) all.push_back(std::move(each));
+    return run(all, now_unix);
   }
 
  private:

@@ -1,0 +1,44 @@
+#include <algorithm>
+#include <span>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "formats/gguf.h"
+#include "ingle/chat.hpp"
+#include "quant/weight.h"
+#include "text/chat_template.h"
+
+namespace ingle {
+namespace {
+
+constexpr uint64_t kMaxSourceBytes = 16u << 20;
+
+}  // namespace
+
+ChatTemplate ChatTemplate::compile(std::string_view source, std::string name) {
+  return ChatTemplate(text::ChatTemplate::compile(source, std::move(name)));
+}
+
+ChatTemplate ChatTemplate::load(const std::string& path) {
+  const auto file = open_plain(path);
+  std::string source(static_cast<size_t>(std::min<uint64_t>(file->size(), 4)), '\0');
+  file->read(0, std::as_writable_bytes(std::span(source)));
+  if (source == "GGUF") {
+    const formats::CheckpointPtr model = formats::open_gguf(path, quant::dtype_table());
+    const std::string* own = model->find_string("tokenizer.chat_template");
+    if (!own) fail(Code::unsupported, path, "the model has no chat template");
+    return compile(*own, path);
+  }
+  if (file->size() > kMaxSourceBytes)
+    fail(Code::unsupported, path,
+         format("a template of {} bytes, expected at most {}", file->size(), kMaxSourceBytes));
+  source.resize(static_cast<size_t>(file->size()));
+  file->read(0, std::as_writable_bytes(std::span(source)));
+  return compile(source, path);
+}
+
+std::string ChatTemplate::render(std::string_view context, int64_t now_unix) const {
+  return impl_->render_json(context, now_unix);
+}
+
+}  // namespace ingle
