@@ -22,6 +22,9 @@ struct Slice {
   int64_t start = 0;
   std::span<const int32_t> tokens;
   int64_t n_wanted = 0;  // logits are wanted for the last n_wanted tokens
+  // Where the tokens that were given together with these end; 0: with these. RoPE that depends on the length
+  // of a pass takes this one, so that chunks change nothing.
+  int64_t pass_end = 0;
 };
 
 enum class StepStatus : int32_t { ok = 0, cancelled = 1, numeric = 2, failed = 3 };

@@ -39,6 +39,12 @@ struct PlanVector {
 struct PlanRotation {
   std::vector<double> inverse_frequency;
   double magnitude = 1;
+  // What a pass that ends past `trained` tokens turns by instead (Slice::pass_end): `when_long`, or where
+  // that is empty and ntk_factor is not 0, the frequencies of a base that grows with the pass (dynamic NTK).
+  int64_t trained = 0;
+  std::vector<double> when_long;
+  double theta = 0, ntk_factor = 0;
+  bool operator==(const PlanRotation&) const = default;
 };
 
 struct Plan {
@@ -50,7 +56,8 @@ struct Plan {
   std::vector<PlanRotation> rotations;
   std::vector<kv::PartSpec> parts;
   int64_t n_vocab = 0;
-  int64_t n_context = 0;  // what the model was trained for
+  int64_t n_context = 0;    // what the model was trained for
+  int64_t n_positions = 0;  // there are no positions from here on; 0: no end
 };
 // The bytes of a weight: a view of the checkpoint's mapping, of `scratch`, or of what was made.
 inline TensorView view_of(const Plan& plan, const PlanWeight& weight, std::vector<std::byte>& scratch) {

@@ -22,6 +22,22 @@ void BatchRows::fill(const Batch& batch) {
   }
 }
 
+std::span<const double> frequencies(const PlanRotation& rotation, const Slice& slice,
+                                    std::vector<double>& scratch) {
+  const int64_t end =
+      slice.pass_end > 0 ? slice.pass_end : slice.start + static_cast<int64_t>(slice.tokens.size());
+  if (rotation.trained == 0 || end <= rotation.trained) return rotation.inverse_frequency;
+  if (!rotation.when_long.empty()) return rotation.when_long;
+  const size_t n = rotation.inverse_frequency.size();
+  const double width = 2 * static_cast<double>(n);
+  const double longer = static_cast<double>(end) / static_cast<double>(rotation.trained);
+  const double base = rotation.theta *
+                      std::pow(rotation.ntk_factor * longer - (rotation.ntk_factor - 1), width / (width - 2));
+  scratch.resize(n);
+  for (size_t i = 0; i < n; ++i) scratch[i] = std::pow(base, -2.0 * static_cast<double>(i) / width);
+  return scratch;
+}
+
 void check_logits(const Batch& batch, int64_t n_vocab) noexcept {
   const float* row = batch.logits;
   for (size_t s = 0; s < batch.slices.size(); ++s) {

@@ -24,6 +24,11 @@ struct BatchRows {
   int64_t n_wanted() const { return static_cast<int64_t>(wanted.size()); }
 };
 
+// The frequencies that a rotation has for a slice: a view of the plan, or of `scratch`, which has room for
+// them.
+std::span<const double> frequencies(const PlanRotation& rotation, const Slice& slice,
+                                    std::vector<double>& scratch);
+
 // Writes each slice's status: numeric when one of its logits is NaN or infinite.
 void check_logits(const Batch& batch, int64_t n_vocab) noexcept;
 

@@ -6,6 +6,10 @@ namespace ingle {
 
 const char* op_name(const Op& op) {
   static constexpr const char* kNames[] = {"embed",
+                                           "add_positions",
+                                           "xielu",
+                                           "clamp",
+                                           "scale_by_position",
                                            "norm",
                                            "linear",
                                            "rope",

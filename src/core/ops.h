@@ -34,7 +34,12 @@ struct Embed {  // out = table[token] * scale
   Id out, table;
   float scale;
 };
-struct Norm {  // each run of `group` values of a row on its own; group = width for a row norm
+struct AddPositions {  // x += table[position + offset]; the table is a vector [positions * width]
+  Id x, table;
+  int32_t offset;
+};
+struct Norm {  // each run of `group` values of a row on its own; group = width for a row norm. Weights are
+               // for one run, or for the whole row.
   Id in, out;
   NormSpec norm;
   int32_t group;
@@ -61,6 +66,8 @@ struct Attend {
   HeadShape heads;
   float scale;    // of the logits
   float softcap;  // 0: off
+  Id slopes =
+      kNone;  // vector [n_heads]: ALiBi, slope * (key's position - query's) is added to the scaled logits
 };
 struct Glu {  // out = act(gate) * up
   Id gate, up, out;
@@ -69,6 +76,22 @@ struct Glu {  // out = act(gate) * up
 struct Activate {
   Id in, out;
   Activation act;
+};
+// xIELU (Huang & Schlag, arXiv:2411.13010): x > 0: alpha_p x^2 + beta x; else alpha_n (e^min(x, eps) - 1 - x)
+// + beta x.
+struct Xielu {
+  Id in, out;
+  float alpha_p, alpha_n, beta, eps;
+};
+struct Clamp {  // to [-limit, limit], in place
+  Id x;
+  float limit;
+};
+// x *= 1 + beta log(1 + floor((position + offset) / span)): queries of far positions ask more sharply.
+struct ScaleByPosition {
+  Id x;
+  float beta;
+  int32_t span, offset;
 };
 struct Add {
   Id a, b, out;
@@ -149,9 +172,11 @@ struct Head {  // logits of the wanted rows: softcap(w norm(x) * scale)
 
 }  // namespace op
 
-using Op = std::variant<op::Embed, op::Norm, op::Linear, op::Rope, op::StoreKv, op::Attend, op::Glu,
-                        op::Activate, op::Add, op::Scale, op::Softcap, op::Conv, op::Scan, op::GatherWanted,
-                        op::Output, op::AttentionInput, op::ProjectResidual, op::GatedFfn, op::Head>;
+using Op =
+    std::variant<op::Embed, op::AddPositions, op::Xielu, op::Clamp, op::ScaleByPosition, op::Norm, op::Linear,
+                 op::Rope, op::StoreKv, op::Attend, op::Glu, op::Activate, op::Add, op::Scale, op::Softcap,
+                 op::Conv, op::Scan, op::GatherWanted, op::Output, op::AttentionInput, op::ProjectResidual,
+                 op::GatedFfn, op::Head>;
 
 const char* op_name(const Op& op);
 

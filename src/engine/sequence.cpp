@@ -30,6 +30,10 @@ void Sequence::feed(std::span<const int32_t> tokens, const FeedOptions& options)
   for (const int32_t id : tokens)
     if (id < 0 || id >= n_vocab)
       fail(Code::invalid_argument, "feed", format("token id {} is not in [0, {})", id, n_vocab));
+  if (const int64_t end = runner_->plan().n_positions; end > 0 && total > end - length())
+    fail(Code::invalid_argument, "feed",
+         format("position {} does not exist: the model has {} of them", length() + total - 1, end));
+  pass_end_ = length() + total;
   fresh_.resize(static_cast<size_t>(n_vocab));
   catch_up(options);
   if (total == 1 && !options.progress) {  // a single step: its reservation is all there is to undo
@@ -55,7 +59,7 @@ void Sequence::catch_up(const FeedOptions& options) {
         rest.first(static_cast<size_t>(std::min(options.chunk, static_cast<int64_t>(rest.size()))));
     const auto n = static_cast<int64_t>(chunk.size());
     state_.reserve(n);
-    backends::Slice slice{&state_, state_.length(), chunk, 0};
+    backends::Slice slice{&state_, state_.length(), chunk, 0, length()};
     backends::StepStatus status{};
     runner_->step({{&slice, 1}, {&status, 1}, nullptr, options.cancel});
     if (status == backends::StepStatus::cancelled) fail(Code::cancelled, "feed", "cancelled");
@@ -90,7 +94,7 @@ void Sequence::feed_chunk(std::span<const int32_t> tokens, const FeedOptions& op
   if (const size_t need = tokens_.size() + tokens.size(); need > tokens_.capacity())
     tokens_.reserve(std::max(need, 2 * tokens_.capacity()));  // so that the insert below cannot fail
   state_.reserve(n);
-  backends::Slice slice{&state_, start, tokens, options.row ? n : (last ? 1 : 0)};
+  backends::Slice slice{&state_, start, tokens, options.row ? n : (last ? 1 : 0), pass_end_};
   if (options.row) rows_.resize(static_cast<size_t>(n) * fresh_.size());
   backends::StepStatus status{};
   runner_->step({{&slice, 1}, {&status, 1}, options.row ? rows_.data() : fresh_.data(), options.cancel});

@@ -42,6 +42,7 @@ class Sequence {
   kv::SequenceState state_;
   std::vector<int32_t> tokens_;  // those past the state's length wait for being computed again
   std::vector<float> logits_;    // [n_vocab]
+  int64_t pass_end_ = 0;         // where the tokens of the feed that runs end
   std::vector<float> fresh_;     // [n_vocab], of the feed that runs: logits_ until it has succeeded
   std::vector<float> rows_;      // [chunk][n_vocab], when every row is wanted
   bool has_logits_ = false;

@@ -129,8 +129,24 @@ std::vector<float> GraphBuilder::values(const TensorName& name, int64_t n) {
   return out;
 }
 
+std::vector<float> GraphBuilder::flat_values(const TensorName& name, int64_t n) {
+  const formats::TensorInfo* tensor = lookup(name);
+  if (!tensor || tensor->shape.elements() != n || tensor->shape.rank() < 2) return values(name, n);
+  claim(name, tensor->shape.rows(), tensor->shape.back());
+  std::vector<std::byte> scratch;
+  const quant::QuantWeight w = quant::block_weight(checkpoint().view(*tensor, scratch), tensor->name);
+  std::vector<float> out(static_cast<size_t>(n));
+  w.format->decode_rows(w, 0, tensor->shape.rows(), out.data());
+  return out;
+}
+
+Id GraphBuilder::made_vector(std::vector<float> values) {
+  plan_.vectors.push_back({std::move(values)});
+  return static_cast<Id>(plan_.vectors.size() - 1);
+}
+
 Id GraphBuilder::vector(const TensorName& name, int64_t n, RowOrder order, float plus) {
-  const std::vector<float> stored = values(name, whole_rows(name, order, n));
+  const std::vector<float> stored = flat_values(name, whole_rows(name, order, n));
   backends::PlanVector vector{std::vector<float>(static_cast<size_t>(n))};
   for (int64_t i = 0; i < n; ++i)
     vector.values[static_cast<size_t>(i)] = stored[static_cast<size_t>(source_row(order, i))] + plus;
@@ -152,11 +168,8 @@ Id GraphBuilder::buffer(int64_t width) {
 }
 
 Id GraphBuilder::rotation(backends::PlanRotation rotation) {
-  for (size_t i = 0; i < plan_.rotations.size(); ++i) {
-    const backends::PlanRotation& r = plan_.rotations[i];
-    if (r.inverse_frequency == rotation.inverse_frequency && r.magnitude == rotation.magnitude)
-      return static_cast<Id>(i);
-  }
+  for (size_t i = 0; i < plan_.rotations.size(); ++i)
+    if (plan_.rotations[i] == rotation) return static_cast<Id>(i);
   plan_.rotations.push_back(std::move(rotation));
   return static_cast<Id>(plan_.rotations.size() - 1);
 }

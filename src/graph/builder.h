@@ -39,6 +39,9 @@ class GraphBuilder {
   Id vector(const TensorName& name, int64_t n, RowOrder order = {}, float plus = 0);
   Id find_vector(const TensorName& name, int64_t n, RowOrder order = {});  // kNone when the tensor is absent
   std::vector<float> values(const TensorName& name, int64_t n);  // claimed, decoded, not kept in the plan
+  // All of a tensor of n values in whatever shape.
+  std::vector<float> flat_values(const TensorName& name, int64_t n);
+  Id made_vector(std::vector<float> values);  // of the builder's own making
   void leave_out(
       const TensorName& name);  // claimed without use, for tensors that a container carries in vain
 
@@ -50,6 +53,7 @@ class GraphBuilder {
     int32_t layer;
   };
   StateSlot state(kv::PartKind kind, const HeadShape& heads, int64_t window);
+  void limit_positions(int64_t n) { plan_.n_positions = n; }
   void emit(Op op) { plan_.ops.push_back(op); }
   int64_t rows_of(const TensorName& name) const;  // of a tensor that must be there
 

@@ -43,6 +43,7 @@ struct Tile {
   int64_t value_stride, chunk_stride;
   const float* query;  // of the tile's first row, as the next four
   float *max, *sum, *out, *part, *scores;
+  int64_t row0;             // number of its first row in the call
   int64_t split;            // first position of the split
   int64_t pages_end;        // first page that no row of the call sees
   Range row[kMaxTileRows];  // what each row sees of the split
@@ -227,10 +228,21 @@ INGLE_LANE float weigh(float* scores, Range seen, float maximum) {
   return reduce_add(sum);
 }
 
+// Adds slope * (position - last) to a row's logits; `distance` is that of the split's first position.
+INGLE_LANE void add_distances(float* scores, Range seen, float slope, float distance) {
+  static constexpr float kLanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const V lanes = load(kLanes), s = set1(slope);
+  for (int64_t i = seen.begin / 16 * 16; i < seen.end; i += 16)
+    store(scores + i, fma(s, add(set1(distance + static_cast<float>(i)), lanes), load(scores + i)));
+}
+
 INGLE_LANE void weigh_rows(const Tile& t, float* maximum, float* sum) {
   for (int r = 0; r < t.rows; ++r) {
     if (t.row[r].begin >= t.row[r].end) continue;
     const Range seen = {t.row[r].begin - t.split, t.row[r].end - t.split};
+    if (t.a->slopes)
+      add_distances(t.scores + r * kRowStride, seen, t.a->slopes[t.row0 + r],
+                    static_cast<float>(t.split - t.a->last[t.row0 + r]));
     maximum[r] = cap_and_max(t.scores + r * kRowStride, seen, t.a->softcap);
     sum[r] = weigh(t.scores + r * kRowStride, seen, maximum[r]);
   }
@@ -371,6 +383,7 @@ void attend_state(const AttendArgs& a) {
     for (int64_t row0 = 0; row0 < a.n_rows; row0 += kTileRows) {
       Tile t;
       t.a = &a;
+      t.row0 = row0;
       t.rows = static_cast<int32_t>(smaller(kTileRows, a.n_rows - row0));
       t.value_stride = s.value_stride;
       t.chunk_stride = s.chunk_stride;

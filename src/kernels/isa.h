@@ -75,6 +75,7 @@ struct AttendArgs {
   const int64_t* last;
   float scale;                  // of the logits
   float softcap;                // cap * tanh(x / cap) on the scaled logits; 0 is off
+  const float* slopes;          // n_rows times (key's position - last[r]) added to the scaled logits, or null
   const float* sink;            // n_rows extra logits that take weight but have no value, or null
   const uint8_t* const* pages;  // pages[p] holds positions [32 p, 32 p + 32); null where nobody looks
   int64_t k_offset, v_offset;   // bytes from a page's start to this layer's and head's tiles

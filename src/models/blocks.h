@@ -2,6 +2,7 @@
 // builds them.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "graph/builder.h"
@@ -16,19 +17,45 @@ enum class Presence : uint8_t { no, optional, yes };
 // Where the rows of q, k and v lie in a fused "attn_qkv" of a Hugging Face checkpoint. GGUF converters write
 // q, k, v one after another whatever the original had.
 enum class FusedQkv : uint8_t {
-  rows,   // all of q, all of k, all of v
-  heads,  // for each kv head: its query heads, its k, its v
+  rows,    // all of q, all of k, all of v
+  heads,   // for each kv head: its query heads, its k, its v
+  blocks,  // for each of four blocks of heads: its q, its v, its k (CodeGen)
+};
+
+// Norms of q and k. Tensors "attn_q_norm", "attn_k_norm".
+struct QkNorm {
+  enum Span : uint8_t {
+    head,   // over each head, one set of weights for all
+    heads,  // over each head, weights for each
+    row     // over the whole row
+  };
+  NormKind kind = NormKind::none;
+  Span span = head;
+  bool after_rope = false, weights = true;
+};
+
+// Queries of far positions are scaled by 1 + beta log(1 + floor((position + offset) / span)).
+struct Temperature {
+  double beta = 0;  // 0: off
+  int64_t span = 1, offset = 0;
 };
 
 struct Attention {
   HeadShape heads;
   Presence qkv_bias = Presence::no, output_bias = Presence::no;
-  bool head_norms = false;  // RMS norms over each head of q and k, before RoPE
+  bool head_norms = false;  // RMS norms over each head of q and k, before RoPE; short for the usual qk_norm
+  QkNorm qk_norm;
   FusedQkv fused = FusedQkv::rows;
+  bool rotary = true;  // false: no RoPE
   Rope rope;
   int64_t window = 0;  // 0: all
   float scale = 0;     // of the logits
   float softcap = 0;
+  float clip = 0;        // bound of q, k and v before their norms; 0: off
+  double alibi_max = 0;  // ALiBi whose slopes go down to 2^-alibi_max; 0: off
+  float alibi_scale = 1;
+  Temperature temperature;
+  bool inner_norm = false;  // a norm of what the output matrix takes ("attn_sub_norm")
 };
 
 struct Mlp {
@@ -36,20 +63,40 @@ struct Mlp {
   Activation act = Activation::silu;
   Presence bias = Presence::no;
   bool fused_gate = false;  // "ffn_up" holds the rows of gate, then those of up
+  bool gated = true;        // act(gate) * up; false: act(up)
+  bool xielu = false;       // instead of `act`, with the file's "ffn_act" parameters
+  bool inner_norm = false;  // a norm of what the down matrix takes ("ffn_sub_norm")
 };
 
 struct Layer {
   Attention attention;
   Mlp mlp;
-  bool post_norms = false;  // a norm on each block's output, before the residual (Gemma 2 and later)
+  bool post_norms = false;      // a norm on each block's output, before the residual (Gemma 2 and later)
+  bool pre_norms = true;        // a norm on each block's input
+  bool parallel = false;        // both blocks read the same input, and are added together
+  bool shared_norm = false;     // of parallel blocks: one norm for both
+  bool norm_after_add = false;  // each block's norm comes after the residual, and there is none before
+  float residual_scale = 1;     // of each block's output
 };
+
+enum class Positions : uint8_t { none, learned, sinusoidal };
 
 struct Decoder {
   Names names;
   NormKind norm = NormKind::rms;
+  bool norm_weights = true;
   float norm_plus = 0;  // what Hugging Face checkpoints leave out of norm weights; GGUF files have it added
+  float norm_eps = 0;   // 0: as the file says
   float embedding_scale = 1;
+  int64_t embedding_width = 0;  // when other than the residual stream: "embd_in" and "embd_out" lead over
+  bool embedding_norm = false;  // "token_embd_norm"
+  Positions positions = Positions::none;
+  int32_t position_offset = 0;  // of position 0 in the table
+  bool final_norm = true;
+  float logit_scale = 1;
   float logit_softcap = 0;
+  Presence output_bias = Presence::no;
+  bool conv1d = false;  // Hugging Face's matrices are stored [in, out] (GPT-2)
   std::function<Layer(int64_t index)> layer;
 };
 
@@ -57,6 +104,13 @@ struct Decoder {
 // in read_rope.
 Attention usual_attention(const Config& config, const std::string& layers = {});
 Mlp usual_mlp(const Config& config);
+// Without RoPE.
+Attention plain_attention(const Config& config);
+
+// The activation that config.json names ("hidden_act", "activation_function", "activation", …); `otherwise`
+// for GGUF files, which name none. Throws Code::unsupported naming one that is not understood.
+Activation read_activation(const Config& config, Activation otherwise);
+Presence presence_of(const Config& config, Key key, bool otherwise);  // of a bias, by a flag of config.json
 
 // The usual transformer: embedding, layers, final norm, head (tied when the file says so or has no output
 // matrix).

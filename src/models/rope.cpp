@@ -100,6 +100,41 @@ void scale_as_yarn(const Config& config, const RopeKeys& keys, Rope& rope) {
   if (config.is_gguf()) rope.magnitude *= keys.positive("rope.scaling.attn_factor", "", 1);
 }
 
+// Ding et al., "LongRoPE", arXiv:2402.13753: factors per pair, others past the trained length.
+void scale_as_longrope(graph::GraphBuilder* b, const Config& config, const RopeKeys& keys, Rope& rope) {
+  const double fallback = config.positive_or({"", "original_max_position_embeddings"}, 0);
+  const double trained =
+      keys.positive("rope.scaling.original_context_length", "original_max_position_embeddings",
+                    fallback > 0 ? std::optional(fallback) : std::nullopt);
+  rope.trained = static_cast<int64_t>(trained);
+  const auto frequencies = [&](const char* which, const char* tensor) {
+    std::vector<double> factors;
+    if (config.is_gguf()) {
+      const std::vector<float> f = b->values({tensor, ""}, rope.n_rotated / 2);
+      factors.assign(f.begin(), f.end());
+    } else {
+      const std::string key = keys.name("", which);
+      const auto list = config.file().find_floats(key);
+      if (!list || list->size() != static_cast<size_t>(rope.n_rotated / 2))
+        fail(Code::corrupt, config.file().name() + ", key " + key,
+             format("expected {} numbers, one for each rotated pair", rope.n_rotated / 2));
+      factors = *list;
+    }
+    for (size_t i = 0; i < factors.size(); ++i) {
+      if (!(factors[i] > 0) || !std::isfinite(factors[i]))
+        fail(Code::corrupt, config.file().name() + ", " + which,
+             format("a factor is {}, expected a positive number", factors[i]));
+      factors[i] = usual_frequency(rope, static_cast<int64_t>(i)) / factors[i];
+    }
+    return factors;
+  };
+  rope.inverse_frequency = frequencies("short_factor", "rope_factors_short.weight");
+  rope.when_long = frequencies("long_factor", "rope_factors_long.weight");
+  const double factor = keys.positive("", "factor", static_cast<double>(config.n_context) / trained);
+  rope.magnitude = factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(trained));
+  if (const auto given = keys.find("rope.scaling.attn_factor", "attention_factor")) rope.magnitude = *given;
+}
+
 double read_theta(const Config& config, const RopeKeys& keys, const std::string& layers) {
   if (config.is_gguf()) return config.need_positive("rope.freq_base");
   const std::string current = keys.name("", "rope_theta");
@@ -111,7 +146,7 @@ double read_theta(const Config& config, const RopeKeys& keys, const std::string&
 
 }  // namespace
 
-Rope read_rope(const Config& config, const std::string& layers) {
+Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuilder* b) {
   const RopeKeys keys(config, layers);
   Rope rope;
   rope.theta = read_theta(config, keys, layers);
@@ -133,11 +168,18 @@ Rope read_rope(const Config& config, const std::string& layers) {
     rope.linear_factor = keys.positive("rope.scaling.factor", "factor");
   } else if (*kind == "yarn") {
     scale_as_yarn(config, keys, rope);
+  } else if (*kind == "dynamic" && !config.is_gguf()) {
+    rope.ntk_factor = keys.positive("", "factor");
+    rope.trained = config.n_context;
+  } else if (*kind == "longrope" || *kind == "su") {
+    scale_as_longrope(b, config, keys, rope);
   } else if (*kind == "llama3" && !config.is_gguf()) {
     scale_as_llama3(keys, rope);
   } else if (*kind != "none" && *kind != "default") {
     fail(Code::unsupported, where + ", key " + name,
-         format("RoPE scaling '{}' is not understood; expected none, linear, llama3 or yarn", *kind));
+         format(
+             "RoPE scaling '{}' is not understood; expected none, linear, dynamic, llama3, longrope or yarn",
+             *kind));
   }
   return rope;
 }
@@ -152,9 +194,20 @@ void read_gguf_factors(graph::GraphBuilder& b, const Config& config, Rope& rope)
            format("a factor is {}, expected a positive number", factor));
 }
 
+int64_t longest_context(const Config& config) {
+  const RopeKeys keys(config, {});
+  const std::string* kind = config.is_gguf() ? nullptr : config.file().find_string(keys.kind_name());
+  if (!kind || *kind != "dynamic") return config.n_context;
+  const double most = static_cast<double>(config.n_context) * keys.positive("", "factor");
+  return most < 1e12 ? static_cast<int64_t>(most) : config.n_context;
+}
+
 backends::PlanRotation rotation_of(const Rope& rope) {
   backends::PlanRotation r;
   r.magnitude = rope.magnitude;
+  r.trained = rope.trained;
+  r.when_long = rope.when_long;
+  if (rope.ntk_factor > 0) r.theta = rope.theta, r.ntk_factor = rope.ntk_factor;
   r.inverse_frequency = rope.inverse_frequency;
   if (!r.inverse_frequency.empty()) return r;
   for (int64_t i = 0; i < rope.n_rotated / 2; ++i) {

@@ -23,15 +23,23 @@ struct Rope {
   std::vector<float> frequency_factors;   // divide each pair's frequency
   std::vector<double> inverse_frequency;  // where not empty, all of the above is in it already
   double magnitude = 1;                   // of the rotated values
+  // In passes longer than `trained` tokens: other frequencies, or a base that grows with them (dynamic NTK).
+  int64_t trained = 0;
+  std::vector<double> when_long;
+  double ntk_factor = 0;
   Pairs pairs = Pairs::halves;
 };
 
 // Theta and scaling of the file. `layers` is config.json's name of a kind of layers that has values of its
 // own ("sliding_attention"); empty: the model's. Throws naming the kind of a scaling that is not understood.
-Rope read_rope(const Config& config, const std::string& layers = {});
+// GGUF's LongRoPE has tensors, which take the builder.
+Rope read_rope(const Config& config, const std::string& layers = {}, graph::GraphBuilder* b = nullptr);
 
 // Factors that converters compute for Llama 3's scaling ("rope_freqs.weight"), where the file has them.
 void read_gguf_factors(graph::GraphBuilder& b, const Config& config, Rope& rope);
+
+// config.json's n_context, or what dynamic scaling makes of it.
+int64_t longest_context(const Config& config);
 
 backends::PlanRotation rotation_of(const Rope& rope);
 

@@ -264,6 +264,9 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
     s.out.resize(tile);
     s.first.resize(tile);
     s.last.resize(tile);
+    s.slopes.resize(tile);
+    for (const PlanRotation& r : plan_->rotations)
+      s.frequencies.reserve(std::max(s.frequencies.capacity(), r.inverse_frequency.size()));
     ws->total_bytes += s.matmul.size() + s.attend.size();
     ws->workers.push_back(std::move(s));
   }

@@ -39,6 +39,8 @@ struct WorkerScratch {
   std::vector<const float*> q;     // row pointers of an attention tile
   std::vector<float*> out;
   std::vector<int64_t> first, last;
+  std::vector<float> slopes;
+  std::vector<double> frequencies;  // of one rotation, where they depend on the pass
 };
 
 struct CpuWorkspace final : Workspace {

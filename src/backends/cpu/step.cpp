@@ -12,11 +12,13 @@ constexpr int64_t kCancelRows = 8;  // steps of fewer rows are short: they are n
 void CpuStep::angles() {
   const Plan& plan = p.plan();
   each_row(n, [&](int64_t r) {
-    const int64_t position = ws.rows.rows[static_cast<size_t>(r)].position;
+    const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
     for (size_t i = 0; i < plan.rotations.size(); ++i) {
       const PlanRotation& rotation = plan.rotations[i];
       const auto pairs = static_cast<int64_t>(rotation.inverse_frequency.size());
-      kernels::rope_angles(position, rotation.inverse_frequency.data(), pairs, rotation.magnitude,
+      const std::span<const double> frequency =
+          frequencies(rotation, batch.slices[static_cast<size_t>(token.slice)], scratch().frequencies);
+      kernels::rope_angles(token.position, frequency.data(), pairs, rotation.magnitude,
                            ws.cosines[i].as<float>() + r * pairs, ws.sines[i].as<float>() + r * pairs);
     }
   });
@@ -108,6 +110,7 @@ void CpuStep::attend_tile(const op::Attend& o, const Slice& slice, int64_t row0,
       s.out[i] = ws.inner.row(r) + h * o.heads.dv;
       s.first[i] = part.window ? std::max<int64_t>(0, position - part.window + 1) : 0;
       s.last[i] = position;
+      if (o.slopes != kNone) s.slopes[i] = p.vector(o.slopes)[h];
     }
   }
   kernels::AttendArgs args{};
@@ -121,6 +124,7 @@ void CpuStep::attend_tile(const op::Attend& o, const Slice& slice, int64_t row0,
   args.last = s.last.data();
   args.scale = o.scale;
   args.softcap = o.softcap;
+  args.slopes = o.slopes == kNone ? nullptr : s.slopes.data();
   const auto pages = slice.state->pages(static_cast<size_t>(o.part));
   args.pages = reinterpret_cast<const uint8_t* const*>(pages.data());
   args.k_offset = part.k_offset(o.layer, kv_head);

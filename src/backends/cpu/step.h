@@ -155,6 +155,11 @@ struct CpuStep {
   void operator()(const op::Head& o);
   void operator()(const op::Conv& o);
   void operator()(const op::Scan& o);
+  // positions.cpp
+  void operator()(const op::AddPositions& o);
+  void operator()(const op::Xielu& o);
+  void operator()(const op::Clamp& o);
+  void operator()(const op::ScaleByPosition& o);
   template <class Plain>
   void operator()(const Plain&) {}  // prepare() refused them
 

@@ -49,6 +49,8 @@ std::unique_ptr<Workspace> RefProgram::make_workspace(int64_t max_tokens, int64_
   for (int i = 0; i < context_.pool->size(); ++i)
     ws->decoded.emplace_back(context_.allocator, static_cast<size_t>(widest) * sizeof(float));
   ws->rows.reserve(max_tokens, max_wanted);
+  for (const PlanRotation& r : plan_->rotations)
+    ws->frequencies.reserve(std::max(ws->frequencies.capacity(), r.inverse_frequency.size()));
   return ws;
 }
 
@@ -121,6 +123,8 @@ void RefStep::operator()(const op::Embed& o) const {
 
 void RefStep::operator()(const op::Norm& o) const {
   const float *w = vector(o.norm.weight), *b = vector(o.norm.bias);
+  const bool w_is_wide =
+      w && p.plan_->vectors[static_cast<size_t>(o.norm.weight)].values.size() > static_cast<size_t>(o.group);
   for (int64_t r = 0; r < n; ++r) {
     for (int64_t g = 0; g < width(o.in); g += o.group) {
       const float* x = row(o.in, r) + g;
@@ -130,8 +134,9 @@ void RefStep::operator()(const op::Norm& o) const {
       mean = o.norm.kind == NormKind::layer ? mean / o.group : 0;
       for (int i = 0; i < o.group; ++i) square += (x[i] - mean) * (x[i] - mean);
       const double scale = 1 / std::sqrt(square / o.group + o.norm.eps);
+      const int64_t at = w_is_wide ? g : 0;
       for (int i = 0; i < o.group; ++i)
-        y[i] = static_cast<float>((x[i] - mean) * scale) * (w ? w[i] : 1) + (b ? b[i] : 0);
+        y[i] = static_cast<float>((x[i] - mean) * scale) * (w ? w[at + i] : 1) + (b ? b[at + i] : 0);
     }
   }
 }
@@ -155,9 +160,12 @@ void RefStep::operator()(const op::Rope& o) const {
   const PlanRotation& rotation = p.plan_->rotations[static_cast<size_t>(o.rotation)];
   const auto half = static_cast<int64_t>(rotation.inverse_frequency.size());
   for (int64_t r = 0; r < n; ++r) {
-    const auto position = static_cast<double>(ws.rows.rows[static_cast<size_t>(r)].position);
+    const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
+    const auto position = static_cast<double>(token.position);
+    const std::span<const double> frequency =
+        frequencies(rotation, batch.slices[static_cast<size_t>(token.slice)], ws.frequencies);
     for (int64_t i = 0; i < half; ++i) {
-      const double angle = position * rotation.inverse_frequency[static_cast<size_t>(i)];
+      const double angle = position * frequency[static_cast<size_t>(i)];
       const auto c = static_cast<float>(std::cos(angle) * rotation.magnitude);
       const auto s = static_cast<float>(std::sin(angle) * rotation.magnitude);
       for (int h = 0; h < o.n_heads; ++h) {
@@ -199,6 +207,7 @@ void RefStep::attend_one(const op::Attend& o, int64_t r, int64_t head) const {
   const auto pages = batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
   const int64_t kv_head = head / (o.heads.n_heads / o.heads.n_kv_heads);
   const int64_t first = part.window ? std::max<int64_t>(0, token.position - part.window + 1) : 0;
+  const float* slopes = vector(o.slopes);
   const float* q = row(o.q, r) + head * o.heads.dk;
   float* out = row(o.out, r) + head * o.heads.dv;
   const auto logit_at = [&](int64_t t) {
@@ -207,6 +216,7 @@ void RefStep::attend_one(const op::Attend& o, int64_t r, int64_t head) const {
     for (int64_t i = 0; i < o.heads.dk; ++i)
       s += double{q[i]} * load_state(part.type, k, i * kv::kPageTokens + t % kv::kPageTokens);
     s *= o.scale;
+    if (slopes) s += double{slopes[head]} * static_cast<double>(t - token.position);
     return o.softcap > 0 ? o.softcap * std::tanh(s / o.softcap) : s;
   };
   // Online softmax: the running maximum, sum and output are rescaled when a larger logit comes.

@@ -12,6 +12,7 @@ struct RefWorkspace final : Workspace {
   std::vector<Buffer> buffers;  // f32 [rows][width]
   std::vector<Buffer> decoded;  // one row of the widest weight, per worker
   BatchRows rows;
+  std::vector<double> frequencies;  // of one rotation, where they depend on the pass
   uint64_t total_bytes = 0;
   uint64_t bytes() const override { return total_bytes; }
 };

@@ -46,6 +46,10 @@ struct RefStep {
 
   // program.cpp, and a file for each of the larger ones.
   void operator()(const op::Embed& o) const;
+  void operator()(const op::AddPositions& o) const;
+  void operator()(const op::Xielu& o) const;
+  void operator()(const op::Clamp& o) const;
+  void operator()(const op::ScaleByPosition& o) const;
   void operator()(const op::Norm& o) const;
   void operator()(const op::Linear& o) const;
   void operator()(const op::Rope& o) const;
