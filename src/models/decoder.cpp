@@ -42,6 +42,10 @@ class DecoderBuild {
     const Id table = embedding();
     for (int64_t i = 0; i < config_.n_layers; ++i) {
       const Layer layer = decoder_.layer(i);
+      for (const char* vain :
+           {"self_attn.rotary_emb.inv_freq", "attention.rotary_emb.inv_freq", "attn.bias", "attn.masked_bias",
+            "attention.bias", "attention.masked_bias", "attn.attention.bias", "attn.attention.masked_bias"})
+        b_.leave_out(decoder_.names.of_layer_exactly(i, vain));  // buffers of older checkpoints
       const Id before = layer.parallel ? input_of_parallel(i, layer) : kNone;
       attention(i, layer);
       mlp(i, layer, before);
@@ -138,9 +142,23 @@ class DecoderBuild {
     if (spec.kind == NormKind::none || !spec.weights) return out;
     const int64_t width = spec.span == QkNorm::head ? a.heads.dk : n_heads * a.heads.dk;
     const float plus = config_.is_gguf() ? 0 : decoder_.norm_plus;
+    if (spec.span == QkNorm::heads && !b_.has(with_suffix(n, ".weight"))) {
+      out.weight = b_.made_vector(of_each_head(n, a.heads.dk, n_heads));
+      return out;
+    }
     out.weight = b_.vector(with_suffix(n, ".weight"), width, pairs_of(a), plus);
     if (spec.kind == NormKind::layer) out.bias = b_.find_vector(with_suffix(n, ".bias"), width, pairs_of(a));
     return out;
+  }
+
+  // Some checkpoints have a tensor for each head.
+  std::vector<float> of_each_head(const TensorName& n, int64_t dk, int64_t n_heads) const {
+    std::vector<float> all;
+    for (int64_t h = 0; h < n_heads; ++h) {
+      const std::vector<float> one = b_.values(with_suffix(n, ".norms." + std::to_string(h) + ".weight"), dk);
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
   }
 
   // Does op::AttentionInput say it all?
@@ -286,24 +304,9 @@ class DecoderBuild {
     if (layer.norm_after_add) norm_stream(norm(name(i, "ffn_norm"), config_.hidden));
   }
 
-  // Its parameters: tensors in Hugging Face checkpoints (the alphas before a softplus), keys in GGUF.
+  // Its parameters are tensors, the alphas before a softplus.
   op::Xielu xielu(int64_t i, Id up) const {
     op::Xielu o{up, up, 0, 0, 0, 0};
-    if (config_.is_gguf()) {
-      const auto of_layer = [&](const char* key) {
-        const auto all = config_.find_floats(key);
-        if (!all || all->size() != static_cast<size_t>(config_.n_layers))
-          fail(Code::corrupt, config_.file().name() + ", key " + config_.spelled(key),
-               "expected one number for each layer");
-        return static_cast<float>((*all)[static_cast<size_t>(i)]);
-      };
-      return {up,
-              up,
-              of_layer("xielu.alpha_p"),
-              of_layer("xielu.alpha_n"),
-              of_layer("xielu.beta"),
-              of_layer("xielu.eps")};
-    }
     const auto scalar = [&](std::string_view which) {
       return b_.values(with_suffix(name(i, "ffn_act"), which), 1).front();
     };

@@ -44,6 +44,10 @@ graph::TensorName Names::of_layer(int64_t index, std::string_view role) const {
   return name;
 }
 
+graph::TensorName Names::of_layer_exactly(int64_t index, std::string_view name) const {
+  return {"", layers_ + std::to_string(index) + "." + std::string(name)};
+}
+
 graph::TensorName Names::of_model(std::string_view role) const {
   const TensorRole r = find(role);
   return {std::string(r.gguf.empty() ? role : r.gguf), std::string(r.hugging_face)};

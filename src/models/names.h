@@ -23,6 +23,8 @@ class Names {
 
   // Without ".weight" or ".bias". A name is empty where the role has none.
   graph::TensorName of_layer(int64_t index, std::string_view role) const;
+  // By its own name, which only Hugging Face checkpoints have.
+  graph::TensorName of_layer_exactly(int64_t index, std::string_view name) const;
   graph::TensorName of_model(std::string_view role) const;
 
  private:

@@ -135,8 +135,11 @@ void scale_as_longrope(graph::GraphBuilder* b, const Config& config, const RopeK
   if (const auto given = keys.find("rope.scaling.attn_factor", "attention_factor")) rope.magnitude = *given;
 }
 
-double read_theta(const Config& config, const RopeKeys& keys, const std::string& layers) {
-  if (config.is_gguf()) return config.need_positive("rope.freq_base");
+double read_theta(const Config& config, const RopeKeys& keys, const std::string& layers, double otherwise) {
+  if (config.is_gguf()) {
+    constexpr Key kBase{"rope.freq_base"};
+    return otherwise > 0 ? config.positive_or(kBase, otherwise) : config.need_positive(kBase);
+  }
   const std::string current = keys.name("", "rope_theta");
   if (config.file().meta(current)) return keys.positive("", "rope_theta");
   constexpr Key kLocal{"", "rope_local_base_freq"};  // the older spelling of sliding layers' base
@@ -146,10 +149,10 @@ double read_theta(const Config& config, const RopeKeys& keys, const std::string&
 
 }  // namespace
 
-Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuilder* b) {
+Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuilder* b, double otherwise) {
   const RopeKeys keys(config, layers);
   Rope rope;
-  rope.theta = read_theta(config, keys, layers);
+  rope.theta = read_theta(config, keys, layers, otherwise);
   rope.n_rotated = config.n_rotated;
   const std::string where = config.file().name();
   const std::string name = keys.kind_name();
@@ -160,7 +163,9 @@ Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuil
   if (config.is_gguf() && config.find_float("rope.scale_linear") && !kind)
     fail(Code::unsupported, where + ", key " + config.spelled("rope.scale_linear"),
          "the old spelling of linear RoPE scaling", "convert the file with a current converter");
-  if (!kind) {
+  if (b && config.is_gguf() && b->has({"rope_factors_long.weight", ""})) {
+    scale_as_longrope(b, config, keys, rope);  // converters leave the kind out
+  } else if (!kind) {
     // A factor without a type is linear, as llama.cpp has it.
     if (keys.find("rope.scaling.factor", "factor"))
       rope.linear_factor = keys.positive("rope.scaling.factor", "factor");
@@ -171,7 +176,7 @@ Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuil
   } else if (*kind == "dynamic" && !config.is_gguf()) {
     rope.ntk_factor = keys.positive("", "factor");
     rope.trained = config.n_context;
-  } else if (*kind == "longrope" || *kind == "su") {
+  } else if ((*kind == "longrope" || *kind == "su") && (b || !config.is_gguf())) {
     scale_as_longrope(b, config, keys, rope);
   } else if (*kind == "llama3" && !config.is_gguf()) {
     scale_as_llama3(keys, rope);
@@ -210,11 +215,12 @@ backends::PlanRotation rotation_of(const Rope& rope) {
   if (rope.ntk_factor > 0) r.theta = rope.theta, r.ntk_factor = rope.ntk_factor;
   r.inverse_frequency = rope.inverse_frequency;
   if (!r.inverse_frequency.empty()) return r;
+  const double way = rope.backwards ? -1 : 1;
   for (int64_t i = 0; i < rope.n_rotated / 2; ++i) {
     double f = usual_frequency(rope, i) / rope.linear_factor;
     if (!rope.frequency_factors.empty())
       f /= static_cast<double>(rope.frequency_factors[static_cast<size_t>(i)]);
-    r.inverse_frequency.push_back(f);
+    r.inverse_frequency.push_back(way * f);
   }
   return r;
 }

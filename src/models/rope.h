@@ -28,12 +28,15 @@ struct Rope {
   std::vector<double> when_long;
   double ntk_factor = 0;
   Pairs pairs = Pairs::halves;
+  bool backwards = false;  // turns the other way
 };
 
 // Theta and scaling of the file. `layers` is config.json's name of a kind of layers that has values of its
 // own ("sliding_attention"); empty: the model's. Throws naming the kind of a scaling that is not understood.
-// GGUF's LongRoPE has tensors, which take the builder.
-Rope read_rope(const Config& config, const std::string& layers = {}, graph::GraphBuilder* b = nullptr);
+// GGUF's LongRoPE has tensors, which take the builder. `otherwise`: theta of GGUF files without the key, for
+// families whose converters leave it out; 0: it has to be there.
+Rope read_rope(const Config& config, const std::string& layers = {}, graph::GraphBuilder* b = nullptr,
+               double otherwise = 0);
 
 // Factors that converters compute for Llama 3's scaling ("rope_freqs.weight"), where the file has them.
 void read_gguf_factors(graph::GraphBuilder& b, const Config& config, Rope& rope);

@@ -1,4 +1,4 @@
-// Llama 1, 2, 3 and what shares their shape in GGUF files: Mistral (sliding window), SmolLM, Vicuna, Yi, …
+// Llama 1, 2, 3 and what shares their shape: SmolLM, Vicuna, Yi, …; in GGUF files Mistral too.
 // Touvron et al., "LLaMA", arXiv:2302.13971; "The Llama 3 Herd of Models", arXiv:2407.21783.
 #include "models/architecture.h"
 
@@ -7,8 +7,8 @@ namespace {
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer layer{usual_attention(config), usual_mlp(config)};
-  layer.attention.qkv_bias = layer.attention.output_bias = Presence::optional;
-  layer.mlp.bias = Presence::optional;
+  layer.attention.qkv_bias = layer.attention.output_bias = presence_of(config, {"", "attention_bias"}, false);
+  layer.mlp.bias = presence_of(config, {"", "mlp_bias"}, false);
   layer.attention.rope.pairs = Pairs::adjacent_in_gguf;
   read_gguf_factors(b, config, layer.attention.rope);
   return build_decoder(b, config, {.layer = [&](int64_t) { return layer; }});
@@ -16,6 +16,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kLlama{"llama", "llama", "Llama 1 to 3, Mistral, SmolLM and their kin", build};
+extern const Architecture kLlama{"llama", "llama", "Llama 1 to 3, SmolLM and their kin", build};
 
 }  // namespace ingle::models
