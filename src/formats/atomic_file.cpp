@@ -1,9 +1,12 @@
 #include "formats/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
 #include "core/error.h"
@@ -23,18 +26,70 @@ void sync_folder_of(const std::string& path) {
   ::close(fd);
 }
 
+// Renaming onto a device or a pipe would replace it, for everybody; onto a folder it fails, but only at the
+// end.
+std::optional<mode_t> permissions_of_target(const std::string& path) {
+  if (path.empty()) fail(Code::invalid_argument, "path", "is empty, expected a file to write");
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  if (S_ISDIR(status.st_mode)) fail(Code::io, path, "this is a directory, expected a file to write");
+  if (!S_ISREG(status.st_mode))
+    fail(Code::io, path, "is no regular file, and only such a one can be replaced");
+  return status.st_mode & 07777;
+}
+
+// Whether `path` still names the open file.
+bool names(const std::string& path, int fd) {
+  struct stat named = {}, open = {};
+  return ::lstat(path.c_str(), &named) == 0 && ::fstat(fd, &open) == 0 && named.st_dev == open.st_dev &&
+         named.st_ino == open.st_ino;
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), part_(path_ + ".part") {
-  // O_NOFOLLOW: a link planted under the temporary name must not redirect the write.
-  fd_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (fd_ < 0) fail_with_errno("cannot create");
+  const std::optional<mode_t> permissions = permissions_of_target(path_);
+  open_part();
+  if (permissions) ::fchmod(fd_, *permissions);  // best effort: some file systems have none
+}
+
+// Two writers of one name would mix their bytes in one part, so the part is locked. What another run left
+// behind is not, and is written over.
+void AtomicFile::open_part() {
+  for (;;) {
+    // O_NOFOLLOW: a link planted under the temporary name must not redirect the write. O_NONBLOCK: a pipe
+    // there must not be waited for.
+    const int fd =
+        ::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
+    if (fd < 0) fail_with_errno("cannot create");
+    struct stat status = {};
+    if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+      ::close(fd);
+      fail(Code::io, part_, "is no regular file, and the file is written under this name first");
+    }
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(fd);
+      fail(Code::io, part_, "is being written by someone else");
+    }
+    if (!names(part_, fd)) {  // its writer completed it between our open and our lock: it is no part any more
+      ::close(fd);
+      continue;
+    }
+    if (::ftruncate(fd, 0) != 0) {
+      const int number = errno;
+      ::close(fd);
+      errno = number;
+      fail_with_errno("cannot empty");
+    }
+    fd_ = fd;
+    return;
+  }
 }
 
 AtomicFile::~AtomicFile() {
   if (fd_ < 0) return;
+  ::unlink(part_.c_str());  // while it is locked: after that the name may be another writer's
   ::close(fd_);
-  ::unlink(part_.c_str());
 }
 
 void AtomicFile::fail_with_errno(const char* doing) const {

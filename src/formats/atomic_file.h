@@ -1,4 +1,5 @@
-// A file that appears under its name only when it is complete: written as NAME.part, synced, then renamed.
+// A file that appears under its name only when it is complete: written as NAME.part, synced, then renamed. It
+// takes the place of a regular file alone, and keeps that one's permissions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,7 @@ class AtomicFile {
   uint64_t offset() const { return offset_; }
 
  private:
+  void open_part();
   void flush();
   void write_all(std::span<const std::byte> bytes);
   [[noreturn]] void fail_with_errno(const char* doing) const;

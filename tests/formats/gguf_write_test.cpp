@@ -1,5 +1,6 @@
 // What is written reads back equal, and a failure leaves nothing behind.
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <csignal>
@@ -195,8 +196,34 @@ TEST_CASE("a failure while writing keeps the old file", "[gguf][write]") {
   SECTION("a name that is taken by a folder") {
     std::filesystem::create_directory(folder.path() + "/taken");
     check_refused([&] { write_gguf(folder.path() + "/taken", {}, {}, types(), fill); }, Code::io,
-                  {"cannot rename"});
+                  {"is a directory"});
     CHECK_FALSE(exists(folder.path() + "/taken.part"));
+  }
+  SECTION("a name that is taken by a pipe, which stands for every device") {
+    const std::string pipe = folder.path() + "/pipe";
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    check_refused([&] { write_gguf(pipe, {}, {}, types(), fill); }, Code::io, {"pipe", "no regular file"});
+    CHECK(std::filesystem::is_fifo(pipe));
+    CHECK_FALSE(exists(pipe + ".part"));
+  }
+  SECTION("no name") {
+    check_refused([&] { write_gguf("", {}, {}, types(), fill); }, Code::invalid_argument, {"empty"});
+    CHECK_FALSE(exists(".part"));
+  }
+  SECTION("a pipe under the temporary name") {
+    REQUIRE(mkfifo((path + ".part").c_str(), 0600) == 0);
+    check_refused([&] { write_gguf(path, {}, {}, types(), fill); }, Code::io, {".part"});
+    std::filesystem::remove(path + ".part");
+  }
+  SECTION("two writers of one name") {
+    const auto second = [&](size_t i, Bytes& out) {
+      if (i == 0)
+        check_refused([&] { write_gguf(path, {}, {}, types(), fill); }, Code::io,
+                      {".part", "being written by someone else"});
+      if (i == 1) throw std::runtime_error("stop");
+      fill(i, out);
+    };
+    CHECK_THROWS_AS(write_gguf(path, {}, some_tensors(), types(), second), std::runtime_error);
   }
   SECTION("a link under the temporary name") {
     const std::string victim = folder.write("victim", "untouched");
@@ -210,5 +237,18 @@ TEST_CASE("a failure while writing keeps the old file", "[gguf][write]") {
     check_refused([&] { write_gguf(path, {}, some_tensors(), types(), fill); }, Code::io, {"cannot write"});
   }
   CHECK(read_file(path) == "old");
+  CHECK_FALSE(exists(path + ".part"));
+}
+
+TEST_CASE("a file that is replaced keeps its permissions, and a part left behind is written over",
+          "[gguf][write]") {
+  const tests::TempDir folder;
+  const std::string path = folder.write("kept.gguf", "old");
+  folder.write("kept.gguf.part", std::string(100000, 'x'));
+  namespace fs = std::filesystem;
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  write_gguf(path, {}, some_tensors(), types(), fill);
+  CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+  CHECK(open_gguf(path, types())->tensors().size() == some_tensors().size());
   CHECK_FALSE(exists(path + ".part"));
 }
