@@ -60,16 +60,21 @@ void encode_tensor(ThreadPool& pool, const quant::QuantWeight& from, const quant
   if (error) std::rethrow_exception(error);
 }
 
+// Also by another path or a link: the input may be mapped, and is the user's only copy.
+void refuse_input_as_output(const std::string& from, const std::string& to) {
+  std::error_code absent;
+  if (from == to || std::filesystem::equivalent(from, to, absent))
+    fail(Code::invalid_argument, to, "is the input itself, which is never touched");
+}
+
 }  // namespace
 
 void quantize(const Runtime& runtime, const std::string& from, const std::string& to, const std::string& type,
               const std::function<bool(float)>& progress) {
-  // Also by another path or a link: the input may be mapped, and is the user's only copy.
-  std::error_code absent;
-  if (from == to || std::filesystem::equivalent(from, to, absent))
-    fail(Code::invalid_argument, to, "is the input itself, which is never touched");
   const quant::QuantFormat& wanted = need_encoder(type);
+  refuse_input_as_output(from, to);  // before the input is read: it need not be a good file for that
   const formats::CheckpointPtr file = formats::open_gguf(from, quant::dtype_table());
+  for (const std::string& part : file->files()) refuse_input_as_output(part, to);
   formats::GgufMeta meta;
   for (const std::string& key : file->meta_keys())
     if (!key.starts_with("split.") && key != "general.file_type" && key != "general.alignment")

@@ -76,6 +76,12 @@ void BasicCheckpoint::forget(const TensorInfo& tensor) const {
   source_of(tensor).forget(tensor.offset, tensor.bytes);
 }
 
+std::vector<std::string> BasicCheckpoint::files() const {
+  std::vector<std::string> out;
+  for (const ByteSourcePtr& source : sources_) out.push_back(source->name());
+  return out;
+}
+
 ByteSourcePtr BasicCheckpoint::companion(const std::string& file) const {
   if (folder_.empty()) return nullptr;
   if (file.empty() || file.front() == '.' || file.find_first_of("/\\") != file.npos)

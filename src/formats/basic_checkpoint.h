@@ -27,6 +27,7 @@ class BasicCheckpoint final : public Checkpoint {
   TensorView view(const TensorInfo& tensor, std::vector<std::byte>& scratch) const override;
   void forget(const TensorInfo& tensor) const override;
   ByteSourcePtr companion(const std::string& file) const override;
+  std::vector<std::string> files() const override;
 
  private:
   const ByteSource& source_of(const TensorInfo& tensor) const;

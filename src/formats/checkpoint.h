@@ -51,6 +51,8 @@ class Checkpoint {
   virtual void forget(const TensorInfo& tensor) const = 0;
   // Another file that came with the weights ("tokenizer.json"), by its plain name; null when there is none.
   virtual ByteSourcePtr companion(const std::string& /*file*/) const { return nullptr; }
+  // The files that hold the tensors, in order: their paths, or what else their sources are called.
+  virtual std::vector<std::string> files() const { return {name()}; }
 
   // Typed look-ups. `find_*` give null or nothing when the key is absent and throw Code::corrupt, naming the
   // key, when the value has another type (integers of any width convert when they fit); `need_*` throw when
