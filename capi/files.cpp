@@ -28,8 +28,8 @@ ingle_code ingle_inspect(const char* path, ingle_text** out, ingle_error** err) 
 ingle_code ingle_quantize(const ingle_runtime* runtime, const char* from, const char* to, const char* type,
                           const ingle_progress* progress, ingle_error** err) {
   return guard(err, [&] {
-    const ingle::Runtime& r = need(runtime, "runtime").runtime;
-    ingle::quantize(r, string_argument(from, "from"), string_argument(to, "to"),
+    const Kept r(runtime, "runtime");
+    ingle::quantize(r->runtime, string_argument(from, "from"), string_argument(to, "to"),
                     string_argument(type, "type"), load_progress(progress));
   });
 }

@@ -51,6 +51,20 @@ void release(T* handle) noexcept {
   delete handle;
 }
 
+// A handle that a call reads, kept alive to its end: a callback may release it.
+template <class T>
+class Kept {
+ public:
+  Kept(T* handle, const char* argument) : handle_(&need(handle, argument)) { retain(handle_); }
+  ~Kept() { release(handle_); }
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+  T* operator->() const { return handle_; }
+
+ private:
+  T* handle_;
+};
+
 // A handle for the length of one call: kept alive (a callback may release it) and for this call alone.
 // T has `std::atomic<bool> in_use`.
 template <class T>

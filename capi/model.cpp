@@ -48,9 +48,9 @@ ingle_code ingle_model_load(const ingle_runtime* runtime, const char* path, cons
                             const ingle_progress* progress, ingle_model** out, ingle_error** err) {
   return guard(err, [&] {
     auto& result = out_argument(out, "out");
-    const auto& r = need(runtime, "runtime");
+    const Kept r(runtime, "runtime");
     result = new ingle_model(
-        r.host, Model::load(r.runtime, string_argument(path, "path"), load_options(options, progress)));
+        r->host, Model::load(r->runtime, string_argument(path, "path"), load_options(options, progress)));
   });
 }
 
@@ -59,10 +59,10 @@ ingle_code ingle_model_load_memory(const ingle_runtime* runtime, const void* byt
                                    ingle_model** out, ingle_error** err) {
   return guard(err, [&] {
     auto& result = out_argument(out, "out");
-    const auto& r = need(runtime, "runtime");
+    const Kept r(runtime, "runtime");
     const auto n = static_cast<int64_t>(n_bytes);  // too many becomes negative, which is refused
     const auto data = span_argument(static_cast<const std::byte*>(bytes), n, "bytes");
-    result = new ingle_model(r.host, Model::load(r.runtime, data, load_options(options, progress)));
+    result = new ingle_model(r->host, Model::load(r->runtime, data, load_options(options, progress)));
   });
 }
 
@@ -71,10 +71,10 @@ ingle_code ingle_model_load_reader(const ingle_runtime* runtime, const ingle_rea
                                    ingle_model** out, ingle_error** err) {
   return guard(err, [&] {
     auto& result = out_argument(out, "out");
-    const auto& r = need(runtime, "runtime");
+    const Kept r(runtime, "runtime");
     const std::shared_ptr<Reader> kept = reader_argument(reader);
-    result =
-        new ingle_model(r.host, Model::load(r.runtime, model_reader(kept), load_options(options, progress)));
+    result = new ingle_model(r->host,
+                             Model::load(r->runtime, model_reader(kept), load_options(options, progress)));
     kept->lent = true;
   });
 }
@@ -83,9 +83,9 @@ ingle_code ingle_model_scripted(const ingle_runtime* runtime, const ingle_option
                                 ingle_error** err) {
   return guard(err, [&] {
     auto& result = out_argument(out, "out");
-    const auto& r = need(runtime, "runtime");
+    const Kept r(runtime, "runtime");
     result =
-        new ingle_model(r.host, Model::scripted(r.runtime, options_argument<ingle::ScriptedModel>(script)));
+        new ingle_model(r->host, Model::scripted(r->runtime, options_argument<ingle::ScriptedModel>(script)));
   });
 }
 ingle_model* ingle_model_retain(ingle_model* model) { return retain(model); }

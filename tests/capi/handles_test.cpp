@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capi.h"
+#include "support/temp.h"
 
 using namespace ingle::tests;
 
@@ -36,6 +37,31 @@ TEST_CASE("handles outlive those they were made from, in any order of release", 
     REQUIRE_OK(ingle_tokenizer_size(tokenizer, &size, err));
     CHECK(size == 258);
   } while (std::next_permutation(std::begin(order), std::end(order)));
+}
+
+TEST_CASE("a runtime may be released while it loads or rewrites a model", "[capi]") {
+  Err err;
+  ingle_progress progress = INGLE_PROGRESS_INIT;
+  progress.report = [](double, void* user) {
+    static_cast<Runtime*>(user)->reset();
+    return int32_t{0};
+  };
+  Runtime runtime = make_runtime();
+  progress.user = &runtime;
+  Model model;
+  REQUIRE_OK(ingle_model_load(runtime, model_path().c_str(), nullptr, &progress, model.out(), err));
+  CHECK(runtime == nullptr);
+  const Session session = make_session(model, "q");
+  Text text;
+  const Options options = make_options("generate", R"({"max_tokens": 4})");
+  REQUIRE_OK(
+      ingle_session_generate(session, make_greedy(), options, nullptr, nullptr, nullptr, text.out(), err));
+
+  runtime = make_runtime();
+  const TempDir folder;
+  const std::string to = folder.path() + "/q.gguf";
+  REQUIRE_OK(ingle_quantize(runtime, model_path().c_str(), to.c_str(), "q4_0", &progress, err));
+  CHECK(runtime == nullptr);
 }
 
 TEST_CASE("a retained handle lives until the last release", "[capi]") {
