@@ -1,5 +1,7 @@
 #include "ingle/sampler.hpp"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "sampling/chain.h"
 
@@ -32,12 +34,15 @@ sampling::SamplerParams params_of(const SamplerOptions& options) {
 
 struct Sampler::Impl {
   sampling::Sampler chain;
+  TokenId largest_biased = -1;  // which vocabulary it must lie in is known only when a row comes
 };
 
 Sampler::Sampler(const SamplerOptions& options) {
   const sampling::SamplerParams params = params_of(options);
   sampling::validate(params, 1 << 21);  // ids are checked against the vocabulary when a row is sampled
   impl_ = std::make_unique<Impl>(Impl{sampling::Sampler(params)});
+  for (const sampling::Candidate& b : params.logit_bias)
+    impl_->largest_biased = std::max(impl_->largest_biased, b.id);
 }
 Sampler Sampler::greedy() {
   SamplerOptions options;
@@ -53,7 +58,12 @@ Sampler::Sampler(Sampler&&) noexcept = default;
 Sampler& Sampler::operator=(Sampler&&) noexcept = default;
 Sampler::~Sampler() = default;
 
-TokenId Sampler::sample(std::span<const float> logits) { return impl_->chain.sample(logits); }
+TokenId Sampler::sample(std::span<const float> logits) {
+  if (const auto n = static_cast<int64_t>(logits.size()); n > 0 && impl_->largest_biased >= n)
+    fail(Code::invalid_argument, "logit_bias",
+         format("id {}, expected 0 to {}", impl_->largest_biased, n - 1));
+  return impl_->chain.sample(logits);
+}
 void Sampler::accept(TokenId id) { impl_->chain.accept(id); }
 std::string Sampler::describe() const { return impl_->chain.describe(); }
 

@@ -81,6 +81,12 @@ struct Session::Impl {
     }
   }
 
+  // Before n tokens are computed, so that noting them afterwards cannot fail and leave them out of `all`.
+  void make_room(size_t n) {
+    if (const size_t need = all.size() + n; need > all.capacity())
+      all.reserve(std::max(need, 2 * all.capacity()));
+  }
+
   void compute_pending() {
     if (!pending) return;
     const TokenId id = *pending;
@@ -96,6 +102,7 @@ struct Session::Impl {
            format("{} tokens do not fit: {} of {} are taken", n, held, options.context));
     if (n == 0) return;
     const Clock::time_point start = Clock::now();
+    make_room(tokens.size());
     compute_pending();
     engine::FeedOptions f = feed_options();
     f.progress = progress;
@@ -137,6 +144,7 @@ TokenEvent Session::Impl::next(Sampler& sampler) {
   TokenEvent event;
   if (cancelled.exchange(false)) return finish(event, Finish::cancelled);
   if (a.options.max_tokens >= 0 && a.n_tokens >= a.options.max_tokens) return finish(event, Finish::length);
+  make_room(1);
   compute_pending();
   if (!sequence.has_logits())
     fail(Code::invalid_argument, "next", "the last position's logits are gone after a truncate",
@@ -247,6 +255,7 @@ void Session::score(std::span<const TokenId> tokens,
   if (n > impl_->options.context - held)
     fail(Code::context_full, "score",
          format("{} tokens do not fit: {} of {} are taken", n, held, impl_->options.context));
+  impl_->make_room(tokens.size());
   impl_->compute_pending();
   engine::FeedOptions f = impl_->feed_options();
   f.chunk = std::min<int64_t>(f.chunk, 64);  // each row of a chunk's logits is held at once

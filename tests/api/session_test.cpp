@@ -154,6 +154,14 @@ TEST_CASE("numbers out of range are named", "[api]") {
   Sampler greedy = Sampler::greedy();
   CHECK(code_of([&] { session.next(greedy); }) == Code::invalid_argument);
   CHECK(code_of([&] { session.logits(); }) == Code::invalid_argument);
+  session.feed(bytes_of("q"));
+  SamplerOptions biased;
+  biased.logit_bias = {{258, 1.0f}};  // the vocabulary ends at 257
+  Sampler beyond(biased);
+  CHECK(code_of([&] { session.next(beyond); }) == Code::invalid_argument);
+  biased.logit_bias = {{257, 1.0f}};
+  Sampler within(biased);
+  CHECK(session.next(within).id == 'o');
   RuntimeOptions threads;
   threads.threads = 1000;
   CHECK(code_of([&] { Runtime bad(threads); }) == Code::invalid_argument);
