@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
 
 #include "common.h"
 
@@ -59,11 +58,10 @@ class Chat {
 
  private:
   static bool read_message(std::string& out) {
-    if (!std::getline(std::cin, out)) return false;
+    if (!read_line(out)) return false;
     if (out != "\"\"\"") return true;
     out.clear();
-    for (std::string line; std::getline(std::cin, line) && line != "\"\"\"";)
-      out += (out.empty() ? "" : "\n") + line;
+    for (std::string line; read_line(line) && line != "\"\"\"";) out += (out.empty() ? "" : "\n") + line;
     return true;
   }
 
@@ -150,6 +148,7 @@ class Chat {
       text += event.text;
       std::fwrite(event.text.data(), 1, event.text.size(), stdout);
       std::fflush(stdout);
+      check_stdout();
     }
     return {std::move(text), event.finish};
   }

@@ -1,13 +1,15 @@
 #include "common.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <iterator>
+#include <system_error>
 
 namespace ingle::cli {
 namespace {
@@ -75,6 +77,7 @@ void Progress::update(float fraction) {
 }
 
 void catch_interrupts() {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is then an error like a full disk
   struct sigaction action {};
   sigaction(SIGINT, nullptr, &action);
   if (action.sa_handler == SIG_IGN) return;  // a job in the background stays undisturbed
@@ -99,8 +102,55 @@ void InterruptScope::check() {
 }
 void InterruptScope::clear() { was_interrupted = false; }
 
-std::string read_stdin() {
-  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+void open_missing_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (fcntl(fd, F_GETFD) < 0) {
+      const int placeholder = open("/dev/null", O_RDONLY);  // the lowest that is free: `fd` itself
+      if (placeholder >= 0 && placeholder != fd) close(placeholder);
+    }
+}
+
+namespace {
+
+[[noreturn]] void fail_with_errno(const std::string& where, int number) {
+  throw Error(Code::io, where, "cannot be read: " + std::generic_category().message(number));
+}
+
+std::string read_to_end(int fd, const std::string& where) {
+  constexpr size_t kMost = size_t{1} << 30;
+  std::string text;
+  std::vector<char> block(size_t{1} << 16);
+  for (;;) {
+    const ssize_t n = read(fd, block.data(), block.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_with_errno(where, errno);
+    if (n == 0) return text;
+    if (text.size() + static_cast<size_t>(n) > kMost)
+      throw Error(Code::io, where, "does not end within 1 GiB, the most that is taken");
+    text.append(block.data(), static_cast<size_t>(n));
+  }
+}
+
+}  // namespace
+
+std::string read_stdin() { return read_to_end(STDIN_FILENO, "stdin"); }
+
+std::string read_text_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail_with_errno(path, errno);
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* f) { close(*f); });
+  return read_to_end(fd, path);
+}
+
+bool read_line(std::string& line) {
+  if (std::getline(std::cin, line)) return true;
+  const int number = errno;
+  if (std::ferror(stdin)) fail_with_errno("stdin", number);  // the stream itself takes that for the end
+  return false;
+}
+
+void check_stdout() {
+  if (std::ferror(stdout)) throw Error(Code::io, "stdout", "cannot be written");
 }
 
 void print_stats(const Session& session, const Model& model) {

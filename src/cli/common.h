@@ -33,7 +33,7 @@ int report(const Error& error);  // on stderr, with the hint; returns the exit c
 
 struct Common {
   bool json = false, quiet = false, verbose = false;
-  int threads = 0;
+  int64_t threads = 0;
   std::string kernel;  // "ref" is the reference backend, anything else a kernel or instruction set
   std::string state_type;
   bool no_map = false;
@@ -42,9 +42,9 @@ void add_threads(CLI::App& command, Common& common);
 void add_common(CLI::App& command, Common& common);  // threads, kernel, quiet, verbose
 void add_loading(CLI::App& command, Common& common);
 CLI::Option* add_json(CLI::App& command, bool& json);
-// A whole number that may be written 8k or 2M (of 1024 and 1024²), checked against [low, 2^40].
+// A whole number that may be written 8k or 2M (of 1024 and 1024²), checked against [low, high].
 CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& help,
-                       int64_t low);
+                       int64_t low, int64_t high = int64_t{1} << 40);
 
 struct SamplingFlags {
   SamplerOptions options;
@@ -96,9 +96,20 @@ class InterruptScope {
   bool before_;
 };
 
+// The standard descriptors that the caller has closed are opened again, so that no model file takes their
+// place and is read as a prompt or written over by a message: stdin is then empty, writing to the others
+// fails.
+void open_missing_descriptors();
+
+// To the end. Throws Code::io when it cannot be read, and past 1 GiB, which no prompt has and an endless pipe
+// soon does.
 std::string read_stdin();
+std::string read_text_file(const std::string& path);  // the same of a file, which may be a pipe
+bool read_line(std::string& line);  // of stdin; false at the end, Code::io when it cannot be read
+// What goes to stdout could not be written: there is no point in going on.
+void check_stdout();
 void print_stats(const Session& session, const Model& model);
-std::vector<TokenId> parse_ids(const std::string& text);  // "1,2,3", white space allowed
+std::vector<TokenId> parse_ids(const std::string& text, const char* where);  // "1,2,3", white space allowed
 std::string finish_name(Finish finish);
 // Text of a file, fit for a terminal: what could steer it becomes "\xNN".
 std::string printable(const std::string& text);

@@ -9,7 +9,8 @@
 namespace ingle::cli {
 
 void add_threads(CLI::App& command, Common& common) {
-  command.add_option("-t,--threads", common.threads, "Threads; 0: one per core")->envname("INGLE_THREADS");
+  add_count(command, "-t,--threads", common.threads, "Threads; 0: one per core", 0, 256)
+      ->envname("INGLE_THREADS");
 }
 
 void add_common(CLI::App& command, Common& common) {
@@ -50,23 +51,34 @@ bool parse_count(const std::string& text, int64_t& out) {
   return unit != 0 && !__builtin_mul_overflow(value, unit, &out);
 }
 
+std::string size_text(int64_t n) {
+  constexpr int64_t kGiga = int64_t{1} << 30;
+  return n % kGiga == 0 && n != 0 ? std::to_string(n / kGiga) + "G" : std::to_string(n);
+}
+
+template <class T>
+bool parse_whole(const std::string& text, T& out) {
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, out);
+  return error == std::errc() && at == end;
+}
+
 }  // namespace
 
 CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& help,
-                       int64_t low) {
-  constexpr int64_t kMost = int64_t{1} << 40;
+                       int64_t low, int64_t high) {
   return command
       .add_option_function<std::string>(
           name,
-          [&value, name, low](const std::string& text) {
+          [&value, name, low, high](const std::string& text) {
             const std::string flag = name.substr(name.rfind(',') + 1);
             int64_t number = 0;
             if (!parse_count(text, number))
               throw Error(Code::invalid_argument, flag,
                           "'" + text + "' is not a whole number, such as 512 or 8k");
-            if (number < low || number > kMost)
+            if (number < low || number > high)
               throw Error(Code::invalid_argument, flag,
-                          "is " + text + ", expected " + std::to_string(low) + " to 1024G");
+                          "is " + text + ", expected " + std::to_string(low) + " to " + size_text(high));
             value = number;
           },
           help)
@@ -75,7 +87,7 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& valu
 
 void add_session(CLI::App& command, int64_t& context, int64_t& chunk) {
   add_count(command, "--context,--ctx", context, "Tokens of context; 0: what the model was trained for", 0);
-  add_count(command, "--chunk", chunk, "Prompt tokens of one step, 1 to 8k; never changes results", 1);
+  add_count(command, "--chunk", chunk, "Prompt tokens of one step, 1 to 8k; never changes results", 1, 8192);
 }
 
 void add_sampling(CLI::App& command, SamplingFlags& f) {
@@ -88,7 +100,18 @@ void add_sampling(CLI::App& command, SamplingFlags& f) {
       if (c == '_') c = '-';
     if (key == "temperature") flag = "--temp,--temperature";
     if (key == "seed") {  // every 64-bit seed is good, and a double could not hold it
-      command.add_option(flag, f.options.seed, std::string(o.help));
+      command
+          .add_option_function<std::string>(
+              flag,
+              [&f](const std::string& text) {
+                uint64_t seed = 0;
+                if (!parse_whole(text, seed))
+                  throw Error(Code::invalid_argument, "--seed",
+                              "is '" + text + "', expected a whole number from 0 to 18446744073709551615");
+                f.options.seed = seed;
+              },
+              std::string(o.help))
+          ->type_name("UINT");
       continue;
     }
     command
@@ -109,11 +132,11 @@ Sampler make_sampler(const SamplingFlags& flags) {
   for (const std::string& text : flags.bias) {
     const size_t eq = text.find('=');
     char* end = nullptr;
-    const std::vector<TokenId> id = parse_ids(text.substr(0, eq));
+    TokenId id = 0;
     const float bias = eq == std::string::npos ? 0 : std::strtof(text.c_str() + eq + 1, &end);
-    if (id.size() != 1 || !end || *end || end == text.c_str() + eq + 1)
+    if (!parse_whole(text.substr(0, eq), id) || !end || *end || end == text.c_str() + eq + 1)
       throw Error(Code::invalid_argument, "--logit-bias", "'" + text + "' is not of the form ID=VALUE");
-    options.logit_bias.emplace_back(id.front(), bias);
+    options.logit_bias.emplace_back(id, bias);
   }
   return Sampler(options);
 }
@@ -127,7 +150,7 @@ GenerateOptions generate_options(const SamplingFlags& flags) {
 
 std::unique_ptr<Runtime> make_runtime(const Common& common) {
   RuntimeOptions options;
-  options.threads = common.threads;
+  options.threads = static_cast<int>(common.threads);
   if (common.kernel != "ref") options.kernel = common.kernel;
   if (common.verbose)
     options.log = [](LogLevel, std::string_view text) {
@@ -176,7 +199,7 @@ int report_full(const Session& session, int64_t context) {
   return kContextFull;
 }
 
-std::vector<TokenId> parse_ids(const std::string& text) {
+std::vector<TokenId> parse_ids(const std::string& text, const char* where) {
   std::vector<TokenId> ids;
   const char *at = text.data(), *end = at + text.size();
   const auto skip = [&] {
@@ -185,10 +208,13 @@ std::vector<TokenId> parse_ids(const std::string& text) {
   for (skip(); at < end;) {
     TokenId id = 0;
     const auto [next, error] = std::from_chars(at, end, id);
+    const bool too_large = error == std::errc::result_out_of_range;
     if (error != std::errc())
       throw Error(
-          Code::invalid_argument, "ids",
-          "'" + std::string(at, std::min(end, at + 20)) + "' does not begin with a token id, such as 42");
+          Code::invalid_argument, where,
+          "'" + std::string(at, std::min(too_large ? next : end, at + 20)) + "' " +
+              (too_large ? "is too large for a token id" : "does not begin with a token id, such as 42") +
+              ", after " + std::to_string(ids.size()) + " ids");
     ids.push_back(id);
     at = next;
     skip();

@@ -1,6 +1,5 @@
 // One JSON object a line on stdin, one answer a line on stdout.
 #pragma once
-#include <iostream>
 #include <string>
 
 #include "common.h"
@@ -17,7 +16,7 @@ struct Wrong {
 template <class F>
 int each_line(F f) {
   int64_t number = 0;
-  for (std::string line; std::getline(std::cin, line);) {
+  for (std::string line; read_line(line);) {
     ++number;
     if (line.empty()) continue;
     const Json in = Json::parse(line, nullptr, false);
@@ -30,6 +29,7 @@ int each_line(F f) {
     } catch (const Error& e) {
       throw Error(e.code(), where + ", " + e.where(), e.message(), e.hint());
     }
+    check_stdout();
   }
   return kOk;
 }

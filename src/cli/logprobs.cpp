@@ -1,7 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
 #include "common.h"
 #include "json_out.h"
@@ -12,18 +10,14 @@ namespace {
 struct LogprobFlags {
   Common common;
   std::string model, ids, ids_file;
+  bool from_file = false;
   int64_t top = 1, greedy = 0, chunk = 512, context = 0;
 };
 
 std::vector<TokenId> wanted_ids(const LogprobFlags& flags) {
-  std::string text = flags.ids;
-  if (!flags.ids_file.empty()) {
-    std::ifstream file(flags.ids_file);
-    if (!file) throw Error(Code::io, flags.ids_file, "cannot be read");
-    text.assign(std::istreambuf_iterator<char>(file), {});
-  }
-  std::vector<TokenId> ids = parse_ids(text);
-  if (ids.empty()) throw Error(Code::invalid_argument, "--ids", "no ids were given");
+  const char* where = flags.from_file ? "--ids-file" : "--ids";
+  std::vector<TokenId> ids = parse_ids(flags.from_file ? read_text_file(flags.ids_file) : flags.ids, where);
+  if (ids.empty()) throw Error(Code::invalid_argument, where, "no ids were given");
   return ids;
 }
 
@@ -89,7 +83,7 @@ void add_logprobs(CLI::App& app, Commands& commands) {
   CLI::App* c = app.add_subcommand("logprobs", "Log-probabilities of what follows each id of a prompt");
   c->add_option("MODEL", flags->model, "A GGUF file")->required();
   CLI::Option* ids = c->add_option("--ids", flags->ids, "The prompt as ids: 1,2,3");
-  c->add_option("--ids-file", flags->ids_file, "A file of ids")->excludes(ids);
+  const CLI::Option* file = c->add_option("--ids-file", flags->ids_file, "A file of ids")->excludes(ids);
   c->add_option("--top", flags->top, "Most likely ids per position")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
   add_count(*c, "--greedy", flags->greedy, "Then so many ids greedily, past end-of-text ids too", 0);
@@ -103,7 +97,10 @@ void add_logprobs(CLI::App& app, Commands& commands) {
       "Examples:\n  ingle logprobs model.gguf --ids 1,2,3 --top 5\n"
       "  ingle logprobs model.gguf --ids-file prompt.ids --greedy 32 --json\n"
       "  ingle logprobs model.gguf --ids 1,2,3 --kernel ref --json");
-  commands.emplace_back(c, [flags] { return logprobs(*flags); });
+  commands.emplace_back(c, [flags, file] {
+    flags->from_file = file->count() > 0;
+    return logprobs(*flags);
+  });
 }
 
 }  // namespace ingle::cli

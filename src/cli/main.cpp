@@ -2,18 +2,23 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <new>
+#include <sstream>
 
 #include "common.h"
 
 namespace ingle::cli {
 namespace {
 
+void flush_stdout() {
+  if (std::fflush(stdout) != 0) throw Error(Code::io, "stdout", "cannot be written");
+  check_stdout();
+}
+
 int run_parsed(const Commands& commands) {
   for (const auto& [command, run] : commands)
     if (command->parsed()) {
       const int code = run();
-      if (std::fflush(stdout) != 0 || std::ferror(stdout))
-        throw Error(Code::io, "stdout", "cannot be written");
+      flush_stdout();
       return code;
     }
   return kUsage;
@@ -54,7 +59,13 @@ int run_command_line(int argc, char** argv) {
   try {
     app.parse(n, args.data());
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    if (e.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app.exit(e, text);
+      std::fputs(text.str().c_str(), stdout);
+      flush_stdout();
+      return kOk;
+    }
     return report_usage(app, e, n, args.data());
   }
   return run_parsed(commands);
@@ -65,6 +76,7 @@ int run_command_line(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace ingle;
+  cli::open_missing_descriptors();
   cli::catch_interrupts();
   try {
     return cli::run_command_line(argc, argv);

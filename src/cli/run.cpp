@@ -86,6 +86,7 @@ int run(const RunFlags& flags, bool prompt_given) {
     if (!flags.common.json) {
       std::fwrite(event.text.data(), 1, event.text.size(), stdout);
       std::fflush(stdout);
+      check_stdout();
     }
   }
   if (flags.common.json)

@@ -74,7 +74,8 @@ int detokenize(const TokenizeFlags& flags, bool given) {
       const std::vector<TokenId> ids = ids_field(in);
       return Json{{"text", tokenizer.decode(ids, bool_field(in, "skip_special"))}};
     });
-  print_line(tokenizer.decode(parse_ids(given ? flags.text : read_stdin()), flags.skip_special));
+  print_line(tokenizer.decode(parse_ids(given ? flags.text : read_stdin(), given ? "IDS" : "stdin"),
+                              flags.skip_special));
   return kOk;
 }
 

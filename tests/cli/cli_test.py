@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -455,7 +456,11 @@ class Logprobs(Case):
         self.fails(2, "'x' does not begin with a token id", "logprobs", MODEL, "--ids", "1,x")
         self.fails(2, str(N_VOCAB), "logprobs", MODEL, "--ids", N_VOCAB)
         self.fails(2, "excludes", "logprobs", MODEL, "--ids", 1, "--ids-file", MODEL)
-        self.fails(1, "/no/ids", "logprobs", MODEL, "--ids-file", "/no/ids")
+        self.fails(2, "--ids: '99999999999' is too large", "logprobs", MODEL, "--ids", "7,99999999999")
+        self.fails(1, "/no/ids: cannot be read: No such file", "logprobs", MODEL, "--ids-file", "/no/ids")
+        self.fails(1, self.folder + ": cannot be read: Is a dir", "logprobs", MODEL, "--ids-file", self.folder)
+        self.fails(1, "cannot be read", "logprobs", MODEL, "--ids-file", "")
+        self.fails(2, "--ids-file: no ids", "logprobs", MODEL, "--ids-file", "/dev/null")
         self.fails(6, "do not fit the context of 128", "logprobs", MODEL, "--ids", 1, "--greedy", N_CONTEXT + 1)
         self.fails(6, "do not fit the context of 4", "logprobs", MODEL, "--ids", "1,2,3,4,5", "--ctx", 4)
 
@@ -485,6 +490,32 @@ class Quantize(Case):
             self.fails(2, "is the input itself", "quantize", copy, to, "q4_0")
         with open(copy, "rb") as f:
             self.assertEqual(f.read(), self.bytes)
+
+    def test_no_part_of_a_split_input_is_touched(self):
+        source = os.path.join(os.path.dirname(os.path.dirname(MODEL)), "formats")
+        parts = ["split-00001-of-00002.gguf", "split-00002-of-00002.gguf"]
+        paths = [shutil.copy(os.path.join(source, part), self.folder) for part in parts]
+        for to in paths:
+            self.fails(2, "is the input itself", "quantize", paths[0], to, "f16")
+        for part, path in zip(parts, paths):
+            with open(os.path.join(source, part), "rb") as a, open(path, "rb") as b:
+                self.assertEqual(a.read(), b.read())
+
+    def test_only_a_file_is_replaced(self):
+        pipe = os.path.join(self.folder, "pipe")
+        os.mkfifo(pipe)
+        self.fails(1, "no regular file", "quantize", MODEL, pipe, "q4_0")
+        self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+        self.fails(1, "is a directory", "quantize", MODEL, self.folder, "q4_0")
+        self.fails(2, "is empty", "quantize", MODEL, "", "q4_0")
+
+    def test_a_limit_on_file_sizes_leaves_no_file(self):
+        to = os.path.join(self.folder, "limited.gguf")
+        done = subprocess.run(["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", INGLE, "quantize", MODEL, to, "f32"],
+                              capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"File too large", done.stderr)
+        self.assertFalse(os.path.exists(to) or os.path.exists(to + ".part"))
 
     def test_failures_leave_no_file(self):
         to = os.path.join(self.folder, "not.gguf")
@@ -544,6 +575,43 @@ class Models(Case):
         self.assertEqual(self.ok(*arguments).out, self.ok(*arguments, "--no-map").out)
 
 
+class Streams(Case):
+    """stdin and stdout that are closed, full or no text."""
+    COMMANDS = (["run", MODEL, "Hello", "-n", "2"], ["inspect", MODEL], ["tokenize", MODEL, "Hello"],
+                ["detokenize", MODEL, "5"], ["logprobs", MODEL, "--ids", "1", "--json"], ["--help"], ["--version"],
+                ["run", "--help"])
+
+    def shell(self, redirection, *arguments):
+        return Result(subprocess.run(["sh", "-c", f'"$@" {redirection}', "sh", INGLE, *arguments],
+                                     capture_output=True, timeout=60, env=environment(), stdin=subprocess.DEVNULL))
+
+    def test_what_cannot_be_written_is_an_error(self):
+        for arguments in self.COMMANDS:
+            for redirection in (">/dev/full", ">&-"):
+                with self.subTest(arguments, to=redirection):
+                    result = self.shell(redirection, *arguments)
+                    self.assertEqual((result.code, result.err), (1, "ingle: stdout: cannot be written\n"))
+
+    def test_an_answer_that_cannot_be_written_is_not_gone_on_with(self):
+        self.assertEqual(self.shell(">/dev/full", "run", self.long_model(), "Hello", *Interrupt.ENDLESS).code, 1)
+
+    def test_a_closed_stdin_is_an_empty_one(self):
+        # The model must not be opened as stdin and be read as text.
+        for arguments in (["chat", MODEL, "-n", "1"], ["chat", MODEL, "-n", "1", "--no-map"]):
+            result = self.shell("<&-", *arguments)
+            self.assertEqual((result.code, result.out, result.err), (0, b"", ""))
+        self.assertIn("PROMPT: is empty", self.shell("<&-", "run", MODEL).err)
+        self.assertEqual(self.shell("<&-", "tokenize", MODEL).out, b"\n")
+
+    def test_a_stdin_that_cannot_be_read_is_an_error(self):
+        for arguments in (["run", MODEL], ["chat", MODEL], ["tokenize", MODEL], ["tokenize", MODEL, "--jsonl"],
+                          ["detokenize", MODEL]):
+            with self.subTest(arguments):
+                result = self.shell("</", *arguments)
+                self.assertEqual((result.code, result.out), (1, b""))
+                self.assertIn("stdin: cannot be read: Is a directory", result.err)
+
+
 class Usage(Case):
     def test_help_says_what_and_how(self):
         top = self.ok("--help").out.decode()
@@ -578,10 +646,15 @@ class Usage(Case):
                                 ("--max-tokens", ["run", MODEL, "a", "-n", "-2"]),
                                 ("'8z'", ["run", MODEL, "a", "--ctx", "8z"]),
                                 ("8192", ["run", MODEL, "a", "--ctx", "8k"]),  # more than it was trained for
-                                ("prefill_chunk", ["run", MODEL, "a", "--chunk", "9k"]),
+                                ("--chunk: is 9k, expected 1 to 8192", ["run", MODEL, "a", "--chunk", "9k"]),
                                 ("--chunk", ["run", MODEL, "a", "--chunk", "0"]),
                                 ("ID=VALUE", ["run", MODEL, "a", "--logit-bias", "3"]),
-                                ("threads", ["run", MODEL, "a", "--threads", "1000"]),
+                                ("--logit-bias: 'x=1'", ["run", MODEL, "a", "--logit-bias", "x=1"]),
+                                ("--threads: is 1000", ["run", MODEL, "a", "--threads", "1000"]),
+                                ("--threads: ''", ["run", MODEL, "a", "--threads", ""]),
+                                ("--seed: is '-1'", ["run", MODEL, "a", "--seed", "-1"]),
+                                ("--seed: is '18446744073709551616'",
+                                 ["run", MODEL, "a", "--seed", "18446744073709551616"]),
                                 ("state_type", ["run", MODEL, "a", "--state-type", "q3"]),
                                 ("'nosuch'", ["doctor", "--kernel", "nosuch"]),
                                 ("is empty", ["run", MODEL, ""]), ("is empty", ["run", MODEL])):
