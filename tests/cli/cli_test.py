@@ -567,8 +567,8 @@ class Models(Case):
         self.fails(4, "'qwenX' is not known", "run", path, "Hello")
         self.ok("inspect", path)
 
-    def test_an_unreadable_folder_is_a_failure(self):
-        self.fails(1, "directory", "run", self.folder, "Hello")
+    def test_a_folder_without_a_model_is_named(self):
+        self.fails(3, "the folder has no config.json", "run", self.folder, "Hello")
 
     def test_unmapped(self):
         arguments = ["run", MODEL, "Hello", "-n", 4, "--json"]
