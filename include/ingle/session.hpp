@@ -50,6 +50,14 @@ struct SessionStats {
   double prefill_ms = 0, decode_ms = 0;
 };
 
+// negative + scale * (positive - negative), id by id. An id that is banned (-inf) in the first stays so;
+// another infinity or a NaN is Code::numeric.
+std::vector<float> guided_logits(std::span<const float> positive, std::span<const float> negative,
+                                 float scale);
+
+struct Beam;         // ingle/beams.hpp
+struct BeamOptions;  // the same
+
 // Not thread-safe, except for cancel(). Sessions of one model may run on different threads.
 class Session {
  public:
@@ -75,6 +83,13 @@ class Session {
   // Samples the next token, computes it, and says what became certain. After an event with a finish:
   // Code::invalid_argument until something is fed or begin() is called.
   TokenEvent next(Sampler& sampler);
+  // The same, choosing from these logits [n_vocab] instead of the model's own: mixtures, ensembles, guidance.
+  // The event's log-probabilities stay the model's own.
+  TokenEvent next(Sampler& sampler, std::span<const float> logits);
+  // Classifier-free guidance (Sanchez et al. 2023): chooses from negative + scale * (own - negative) and adds
+  // the token to both sessions. `negative` holds another prompt over the same vocabulary; `scale` is in [0,
+  // 100], 1 changes nothing. Code::context_full when the negative session has no room left.
+  TokenEvent next_guided(Sampler& sampler, Session& negative, float scale);
   std::string generate(Sampler& sampler, const GenerateOptions& options = {});  // next() until the finish
 
   // Logits of the last position [n_vocab]. Throws when nothing was fed.
@@ -94,6 +109,7 @@ class Session {
   struct Impl;
 
  private:
+  friend std::vector<Beam> beam_search(Session& session, const BeamOptions& options);
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,7 +1,6 @@
 // From messages to ids: the model's own template, and control tokens only where the template itself wrote
 // them.
 #include <algorithm>
-#include <array>
 #include <ctime>
 
 #include "api/impl.h"
@@ -14,20 +13,10 @@ namespace {
 // after. The noncharacters U+FDD0 and U+FDD1 have no meaning in any text that is interchanged.
 constexpr std::string_view kMark = "\xEF\xB7\x90\xEF\xB7\x91";
 
-std::vector<std::string_view> control_texts(const text::Tokenizer& tokenizer) {
-  std::vector<std::string_view> out;
-  for (TokenId id = 0; id < tokenizer.size(); ++id)
-    if (tokenizer.kind(id) == text::TokenKind::control && tokenizer.token_text(id).size() > 1)
-      out.push_back(tokenizer.token_text(id));
-  return out;
-}
-
 // Breaks every control token's text in `content` by a mark after its first character. A vocabulary can have
 // thousands of control tokens, nearly all of which begin with the same byte: the others' places cost one
 // look-up.
-std::string marked(const std::string& content, const std::vector<std::string_view>& controls) {
-  std::array<bool, 256> begins{};
-  for (const std::string_view c : controls) begins[static_cast<unsigned char>(c.front())] = true;
+std::string marked(const std::string& content, const ControlTexts& controls) {
   std::string out;
   bool due = false;  // a control token's text began: the mark comes before the next character
   for (size_t i = 0; i < content.size(); ++i) {
@@ -38,14 +27,23 @@ std::string marked(const std::string& content, const std::vector<std::string_vie
     }
     out += content[i];
     const std::string_view rest = std::string_view(content).substr(i);
-    if (begins[byte] &&
-        std::any_of(controls.begin(), controls.end(), [&](auto c) { return rest.starts_with(c); }))
+    if (controls.begins[byte] && std::any_of(controls.texts.begin(), controls.texts.end(),
+                                             [&](auto c) { return rest.starts_with(c); }))
       due = true;
   }
   return out;
 }
 
 }  // namespace
+
+ControlTexts::ControlTexts(const text::Tokenizer& tokenizer) {
+  for (TokenId id = 0; id < tokenizer.size(); ++id) {
+    const std::string_view text = tokenizer.token_text(id);
+    if (tokenizer.kind(id) != text::TokenKind::control || text.size() < 2) continue;
+    texts.push_back(text);
+    begins[static_cast<unsigned char>(text.front())] = true;
+  }
+}
 
 const text::ChatTemplate& Model::Impl::need_chat_template() const {
   if (chat_template) return *chat_template;
@@ -70,13 +68,12 @@ std::string Model::Impl::render(std::span<const Message> messages, bool add_gene
 
 std::vector<TokenId> encode_chat(const Model::Impl& model, std::span<const Message> messages) {
   const text::Tokenizer& tokenizer = model.tokenizer.impl();
-  const std::vector<std::string_view> controls = control_texts(tokenizer);
   std::vector<Message> safe(messages.begin(), messages.end());
   for (Message& m : safe) {
     if (m.content.find(kMark) != std::string::npos)
       fail(Code::invalid_argument, "message",
            "holds the noncharacters U+FDD0 U+FDD1, which mark inserted text");
-    m.content = marked(m.content, controls);
+    m.content = marked(m.content, model.controls);
   }
   // Between marks nothing of a user's can be a whole control token, so each piece may be parsed for the
   // template's.

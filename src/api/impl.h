@@ -1,7 +1,10 @@
 // What the public handles hold.
 #pragma once
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "backends/backend.h"
 #include "core/cpu.h"
@@ -26,17 +29,26 @@ struct Runtime::Impl {
   }
 };
 
+// What the control tokens are written as, found out once: a vocabulary is large.
+struct ControlTexts {
+  std::vector<std::string_view> texts;  // the tokenizer's own, of two bytes or more
+  std::array<bool, 256> begins{};       // which bytes one of them begins with
+
+  explicit ControlTexts(const text::Tokenizer& tokenizer);
+};
+
 struct Model::Impl {
   std::shared_ptr<Runtime::Impl> runtime;  // outlives everything below
   formats::CheckpointPtr checkpoint;       // null for a scripted model
   Tokenizer tokenizer;
+  ControlTexts controls;
   std::string template_source;
   std::shared_ptr<const text::ChatTemplate> chat_template;  // null: the model has none
   std::string template_error;  // why a template that is there cannot be used; told when it is asked for
   std::unique_ptr<engine::Runner> runner;
   ModelInfo info;
 
-  explicit Impl(Tokenizer t) : tokenizer(std::move(t)) {}
+  explicit Impl(Tokenizer t) : tokenizer(std::move(t)), controls(tokenizer.impl()) {}
   const text::ChatTemplate& need_chat_template() const;
   std::string render(std::span<const Message> messages, bool add_generation_prompt) const;
 };

@@ -1,14 +1,10 @@
-#include "ingle/session.hpp"
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <optional>
+#include <cmath>
+#include <limits>
 
-#include "api/impl.h"
+#include "api/session_impl.h"
 #include "core/error.h"
-#include "engine/sequence.h"
-#include "engine/stop.h"
 #include "sampling/chain.h"
 
 namespace ingle {
@@ -36,105 +32,51 @@ void check(const GenerateOptions& o) {
 
 }  // namespace
 
-// An answer that is being given.
-struct Answer {
-  GenerateOptions options;
-  text::Detokenizer detokenizer;
-  engine::StopFilter stops;
-  int64_t n_tokens = 0;
-  Finish finish = Finish::none;
+void Session::Impl::compute_pending() {
+  if (!pending) return;
+  const TokenId id = *pending;
+  cancellable([&] { sequence.feed({&id, 1}, feed_options()); });
+  pending.reset();
+}
 
-  Answer(const text::Tokenizer& tokenizer, const GenerateOptions& o)
-      : options(o), detokenizer(tokenizer, true), stops(o.stop) {}
-};
+void Session::Impl::feed(std::span<const TokenId> tokens, const Progress& progress) {
+  const auto n = static_cast<int64_t>(tokens.size());
+  const auto held = static_cast<int64_t>(all.size());
+  if (n > options.context - held)
+    fail(Code::context_full, "feed",
+         format("{} tokens do not fit: {} of {} are taken", n, held, options.context));
+  if (n == 0) return;
+  const Clock::time_point start = Clock::now();
+  make_room(tokens.size());
+  compute_pending();
+  engine::FeedOptions f = feed_options();
+  f.progress = progress;
+  cancellable([&] { sequence.feed(tokens, f); });
+  all.insert(all.end(), tokens.begin(), tokens.end());
+  answer.reset();
+  stats.prompt_tokens += n;
+  stats.prefill_ms += ms_since(start);
+}
 
-struct Session::Impl {
-  Model model;
-  SessionOptions options;
-  std::shared_ptr<kv::StatePool> pool;
-  engine::Sequence sequence;
-  std::optional<TokenId> pending;  // sampled, but not yet computed: the last of `all`
-  std::vector<TokenId> all;        // the sequence's tokens and the pending one
-  std::optional<Answer> answer;
-  SessionStats stats;
-  std::atomic<bool> cancelled{false};
-
-  Impl(const Model& m, const SessionOptions& o, std::shared_ptr<kv::StatePool> p, engine::Sequence s)
-      : model(m), options(o), pool(std::move(p)), sequence(std::move(s)) {}
-
-  const Model::Impl& m() const { return *model.impl(); }
-
-  engine::FeedOptions feed_options() const {
-    engine::FeedOptions f;
-    f.chunk = options.prefill_chunk;
-    f.cancel = &cancelled;
-    return f;
-  }
-  // A cancel that came before the call counts for it; it is used up by being answered.
-  template <class F>
-  void cancellable(F f) {
-    try {
-      f();
-    } catch (const Error& e) {
-      if (e.code() == Code::cancelled) cancelled = false;
-      throw;
-    }
-  }
-
-  // Before n tokens are computed, so that noting them afterwards cannot fail and leave them out of `all`.
-  void make_room(size_t n) {
-    if (const size_t need = all.size() + n; need > all.capacity())
-      all.reserve(std::max(need, 2 * all.capacity()));
-  }
-
-  void compute_pending() {
-    if (!pending) return;
-    const TokenId id = *pending;
-    cancellable([&] { sequence.feed({&id, 1}, feed_options()); });
+void Session::Impl::truncate(int64_t n) {
+  if (n < 0 || n > static_cast<int64_t>(all.size()))
+    fail(Code::invalid_argument, "truncate", format("to {} tokens, expected 0 to {}", n, all.size()));
+  if (n <= sequence.length()) {
+    sequence.truncate(n);
     pending.reset();
   }
+  all.resize(static_cast<size_t>(n));
+  answer.reset();
+}
 
-  void feed(std::span<const TokenId> tokens, const Progress& progress) {
-    const auto n = static_cast<int64_t>(tokens.size());
-    const auto held = static_cast<int64_t>(all.size());
-    if (n > options.context - held)
-      fail(Code::context_full, "feed",
-           format("{} tokens do not fit: {} of {} are taken", n, held, options.context));
-    if (n == 0) return;
-    const Clock::time_point start = Clock::now();
-    make_room(tokens.size());
-    compute_pending();
-    engine::FeedOptions f = feed_options();
-    f.progress = progress;
-    cancellable([&] { sequence.feed(tokens, f); });
-    all.insert(all.end(), tokens.begin(), tokens.end());
-    answer.reset();
-    stats.prompt_tokens += n;
-    stats.prefill_ms += ms_since(start);
-  }
+TokenEvent Session::Impl::finish(TokenEvent event, Finish how) {
+  event.text += answer->stops.push(answer->detokenizer.finish());
+  event.text += answer->stops.finish();
+  event.finish = answer->finish = how;
+  return event;
+}
 
-  void truncate(int64_t n) {
-    if (n < 0 || n > static_cast<int64_t>(all.size()))
-      fail(Code::invalid_argument, "truncate", format("to {} tokens, expected 0 to {}", n, all.size()));
-    if (n <= sequence.length()) {
-      sequence.truncate(n);
-      pending.reset();
-    }
-    all.resize(static_cast<size_t>(n));
-    answer.reset();
-  }
-
-  TokenEvent finish(TokenEvent event, Finish how) {
-    event.text += answer->stops.push(answer->detokenizer.finish());
-    event.text += answer->stops.finish();
-    event.finish = answer->finish = how;
-    return event;
-  }
-
-  TokenEvent next(Sampler& sampler);
-};
-
-TokenEvent Session::Impl::next(Sampler& sampler) {
+TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
   const Clock::time_point start = Clock::now();
   if (!answer) answer.emplace(m().tokenizer.impl(), GenerateOptions{});
   Answer& a = *answer;
@@ -150,10 +92,13 @@ TokenEvent Session::Impl::next(Sampler& sampler) {
     fail(Code::invalid_argument, "next", "the last position's logits are gone after a truncate",
          "feed a token");
 
-  const std::span<const float> logits = sequence.logits();
+  const std::span<const float> own = sequence.logits();
+  const std::span<const float> logits = mix ? mix(own) : own;
+  if (logits.size() != own.size())
+    fail(Code::invalid_argument, "next", format("{} logits, expected {}", logits.size(), own.size()));
   event.id = sampler.sample(logits);
-  event.logprob = sampling::log_softmax_at(logits, event.id);
-  if (a.options.top_logprobs > 0) event.top = top_logprobs(logits, a.options.top_logprobs);
+  event.logprob = sampling::log_softmax_at(own, event.id);
+  if (a.options.top_logprobs > 0) event.top = top_logprobs(own, a.options.top_logprobs);
   sampler.accept(event.id);
   ++a.n_tokens;
   ++stats.generated_tokens;
@@ -230,7 +175,53 @@ void Session::begin(const GenerateOptions& options) {
   impl_->answer.emplace(impl_->m().tokenizer.impl(), options);
 }
 
-TokenEvent Session::next(Sampler& sampler) { return impl_->next(sampler); }
+TokenEvent Session::next(Sampler& sampler) { return impl_->next(sampler, {}); }
+TokenEvent Session::next(Sampler& sampler, std::span<const float> logits) {
+  return impl_->next(sampler, [&](std::span<const float>) { return logits; });
+}
+
+TokenEvent Session::next_guided(Sampler& sampler, Session& negative, float scale) {
+  constexpr float kMostScale = 100;
+  if (!(scale >= 0 && scale <= kMostScale))
+    fail(Code::invalid_argument, "guidance scale", format("is {}, expected 0 to {}", scale, kMostScale));
+  Impl& other = *negative.impl_;
+  if (&other == impl_.get()) fail(Code::invalid_argument, "negative session", "is the same session");
+  if (static_cast<int64_t>(other.all.size()) >= other.options.context)
+    fail(Code::context_full, "negative session", format("all {} tokens are taken", other.options.context));
+  std::vector<float> mixed;
+  const size_t n_before = impl_->all.size();
+  TokenEvent event = impl_->next(sampler, [&](std::span<const float> own) {
+    mixed = guided_logits(own, other.logits(), scale);
+    return std::span<const float>(mixed);
+  });
+  if (impl_->all.size() > n_before) {  // it is computed with the next call, like the answer's own last token
+    other.pending = event.id;
+    other.all.push_back(event.id);
+    other.answer.reset();
+  }
+  return event;
+}
+
+std::vector<float> guided_logits(std::span<const float> positive, std::span<const float> negative,
+                                 float scale) {
+  if (positive.size() != negative.size())
+    fail(Code::invalid_argument, "guided logits",
+         format("rows of {} and {} logits, expected the same vocabulary", positive.size(), negative.size()));
+  constexpr float kBanned = -std::numeric_limits<float>::infinity();
+  constexpr double kMax = std::numeric_limits<float>::max();
+  std::vector<float> out(positive.size(), kBanned);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (positive[i] == kBanned) continue;
+    if (!std::isfinite(positive[i]) || !std::isfinite(negative[i]))
+      fail(Code::numeric, "guided logits",
+           format("id {} has {} and {}, expected finite numbers, or -inf in the first", i, positive[i],
+                  negative[i]));
+    const double mixed =
+        negative[i] + static_cast<double>(scale) * (static_cast<double>(positive[i]) - negative[i]);
+    out[i] = static_cast<float>(std::clamp(mixed, -kMax, kMax));
+  }
+  return out;
+}
 
 std::string Session::generate(Sampler& sampler, const GenerateOptions& options) {
   begin(options);
@@ -242,12 +233,13 @@ std::string Session::generate(Sampler& sampler, const GenerateOptions& options) 
   }
 }
 
-std::span<const float> Session::logits() const {
-  impl_->compute_pending();
-  if (!impl_->sequence.has_logits())
+std::span<const float> Session::Impl::logits() {
+  compute_pending();
+  if (!sequence.has_logits())
     fail(Code::invalid_argument, "logits", "nothing was fed since the last truncate");
-  return impl_->sequence.logits();
+  return sequence.logits();
 }
+std::span<const float> Session::logits() const { return impl_->logits(); }
 
 void Session::score(std::span<const TokenId> tokens,
                     const std::function<void(int64_t, std::span<const float>)>& row) {

@@ -34,6 +34,19 @@ bool Tokenizer::ends_generation(TokenId id) const {
   return std::find(ends.begin(), ends.end(), id) != ends.end();
 }
 
+std::vector<TokenId> Tokenizer::end_tokens() const { return impl_->special().end_of_generation; }
+
+std::vector<TokenId> Tokenizer::tokens_with(std::string_view text) const {
+  if (text.empty()) fail(Code::invalid_argument, "text", "is empty");
+  std::vector<TokenId> ids;
+  for (TokenId id = 0; id < size(); ++id)
+    if (impl_->piece(id).find(text) != std::string::npos) ids.push_back(id);
+  if (ids.empty())
+    fail(Code::not_found, "text",
+         format("no token of this vocabulary holds \"{}\" whole", text.substr(0, 64)));
+  return ids;
+}
+
 bool Tokenizer::is_control(TokenId id) const {
   return id >= 0 && id < size() && impl_->kind(id) == text::TokenKind::control;
 }

@@ -17,12 +17,8 @@ class Draw final : public Stage {
 
   void apply(Candidates& c) override {
     if (c.list.empty()) return;
-    const uint64_t total = weigh(c, scratch_);
-    const double point = static_cast<double>(uniform(seed_, n_accepted_)) * static_cast<double>(total);
-    const Weighted hit = reach(scratch_, std::min(static_cast<uint64_t>(point), total - 1));
-    c.list.assign(1, {hit.id, static_cast<float>(hit.key)});
-    c.sorted = c.by_id = true;
-    c.chosen = hit.id;
+    const Weighted hit = draw_at(c, uniform(seed_, n_accepted_), scratch_);
+    choose(c, {hit.id, static_cast<float>(hit.key)});
   }
   void accept(int32_t) override { ++n_accepted_; }
   void rollback(int32_t n) override {

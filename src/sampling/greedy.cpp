@@ -1,6 +1,5 @@
-#include <algorithm>
-
 #include "sampling/row.h"
+#include "sampling/select.h"
 #include "sampling/stages.h"
 
 namespace ingle::sampling {
@@ -10,20 +9,13 @@ class Greedy final : public Stage {
  public:
   std::string_view name() const override { return "greedy"; }
   void apply(Candidates& c) override {
-    if (!c.list.empty()) choose(c, *std::min_element(c.list.begin(), c.list.end(), ranks_before));
+    if (!c.list.empty()) choose(c, c.best());
   }
   bool apply_row(std::span<const float> row, Candidates& c) override {
     choose(c, best_of_row(row));
     return true;
   }
   StagePtr clone() const override { return std::make_unique<Greedy>(); }
-
- private:
-  static void choose(Candidates& c, Candidate best) {
-    c.list.assign(1, best);
-    c.sorted = c.by_id = true;
-    c.chosen = best.id;
-  }
 };
 
 }  // namespace

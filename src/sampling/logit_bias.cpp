@@ -1,31 +1,33 @@
 #include <limits>
 
+#include "sampling/edit.h"
 #include "sampling/math.h"
 #include "sampling/stages.h"
 
 namespace ingle::sampling {
 namespace {
 
-class LogitBias final : public Stage {
+class LogitBias final : public EditStage {
  public:
-  explicit LogitBias(std::span<const Candidate> bias) : bias_(bias.begin(), bias.end()) {}
-  std::string_view name() const override { return "logit_bias"; }
-  void apply(Candidates& c) override {
-    constexpr float kBanned = -std::numeric_limits<float>::infinity();
-    bool banned = false;
-    for (const Candidate& b : bias_) {
-      Candidate* x = c.find(b.id);
-      if (!x) continue;
-      c.sorted = false;
-      banned |= b.logit == kBanned;
-      x->logit = b.logit == kBanned ? kBanned : to_finite(static_cast<double>(x->logit) + b.logit);
+  explicit LogitBias(std::span<const Candidate> bias) {
+    for (const Candidate& b : bias) {
+      ids_.push_back(b.id);
+      amounts_.push_back(b.logit);
     }
-    if (banned) c.keep_if([](const Candidate& x) { return x.logit != kBanned; });
   }
+  std::string_view name() const override { return "logit_bias"; }
   StagePtr clone() const override { return std::make_unique<LogitBias>(*this); }
 
  private:
-  std::vector<Candidate> bias_;
+  std::span<const int32_t> ids() override { return ids_; }
+  float edited(size_t index, float logit) const override {
+    constexpr float kBanned = -std::numeric_limits<float>::infinity();
+    const float amount = amounts_[index];
+    return amount == kBanned ? kBanned : to_finite(static_cast<double>(logit) + amount);
+  }
+
+  std::vector<int32_t> ids_;
+  std::vector<float> amounts_;
 };
 
 }  // namespace

@@ -12,16 +12,13 @@ namespace ingle::sampling {
 constexpr double kLn2High = 0x1.62e42fee00000p-1;  // Cody and Waite's split: n * high is exact for |n| < 2^20
 constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 
-// e^x for x <= 0, -inf included, to about one unit in the last place. Never below e^-708, which no sum with a
-// 1 in it notices: so there are no branches, and a loop over it becomes vectors.
-inline double exp_nonpositive(double x) {
+// e^x for x in [-708, 0], to about one unit in the last place; a loop over it becomes vectors.
+inline double exp_in_range(double x) {
   constexpr double kLog2e = 0x1.71547652b82fep+0;
   constexpr double kRound = 0x1.8p52;  // adding it rounds to an integer, which then stands in the low bits
-  constexpr double kLowest = -708.0;
-  const double in_range = x > kLowest ? x : kLowest;
-  const double shifted = in_range * kLog2e + kRound;
+  const double shifted = x * kLog2e + kRound;
   const double n = shifted - kRound;
-  const double r = (in_range - n * kLn2High) - n * kLn2Low;  // |r| <= ln 2 / 2
+  const double r = (x - n * kLn2High) - n * kLn2Low;  // |r| <= ln 2 / 2
   // Taylor, even and odd powers apart; the first term left out, r^14 / 14!, is below 2^-57.
   const double q = r * r;
   const double odd =
@@ -33,6 +30,34 @@ inline double exp_nonpositive(double x) {
       q * (1.0 / 24 + q * (1.0 / 720 + q * (1.0 / 40320 + q * (1.0 / 3628800 + q * (1.0 / 479001600)))));
   const double scale = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);  // 2^n
   return (1.0 + (r * odd + q * even)) * scale;
+}
+// For any x <= 0, -inf included. Never below e^-708, which no sum with a 1 in it notices.
+inline double exp_nonpositive(double x) {
+  constexpr double kLowest = -708.0;
+  return exp_in_range(x > kLowest ? x : kLowest);
+}
+
+// The same in floats, to two units in the last place, for sums over a whole vocabulary: for x in [-87, 0].
+inline float exp_in_range(float x) {
+  constexpr float kLog2e = 0x1.715476p+0f;
+  constexpr float kHigh = 0x1.62e400p-1f,
+                  kLow = 0x1.7f7d1cp-20f;  // of ln 2: n * kHigh is exact for |n| < 2^9
+  constexpr float kRound = 0x1.8p23f;
+  const float shifted = x * kLog2e + kRound;
+  const float n = shifted - kRound;
+  const float r = (x - n * kHigh) - n * kLow;
+  // Taylor; the first term left out, r^8 / 8!, is below 2^-27.
+  const float tail =
+      0.5f + r * (1.0f / 6 + r * (1.0f / 24 + r * (1.0f / 120 + r * (1.0f / 720 + r * (1.0f / 5040)))));
+  const float scale = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) + 127u) << 23);  // 2^n
+  return (1.0f + (r + r * r * tail)) * scale;
+}
+// e^(x - max), never below e^-87. The bound has a loop of its own: in one with the exponential, compilers
+// make it a branch.
+inline void exp_nonpositive(const float* x, float max, size_t n, float* out) {
+  constexpr float kLowest = -87.0f;
+  for (size_t i = 0; i < n; ++i) out[i] = x[i] - max > kLowest ? x[i] - max : kLowest;
+  for (size_t i = 0; i < n; ++i) out[i] = exp_in_range(out[i]);
 }
 constexpr size_t kExpBlock = 128;  // values at a time, in loops that keep the vectors fed
 

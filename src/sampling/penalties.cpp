@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sampling/edit.h"
 #include "sampling/math.h"
 #include "sampling/stages.h"
 
@@ -7,22 +8,10 @@ namespace ingle::sampling {
 namespace {
 
 // Keeps how often each id stands in the window, so that a step costs what the window holds of distinct ids.
-class PenaltyStage final : public Stage {
+class PenaltyStage final : public EditStage {
  public:
   explicit PenaltyStage(const Penalties& p) : p_(p) {}
   std::string_view name() const override { return "penalties"; }
-
-  void apply(Candidates& c) override {
-    for (const int32_t id : distinct_) {
-      Candidate* x = c.find(id);
-      if (!x) continue;
-      c.sorted = false;
-      double logit = x->logit;
-      logit = logit > 0 ? logit / p_.repeat : logit * p_.repeat;
-      logit -= static_cast<double>(p_.frequency) * uses_[static_cast<size_t>(id)].count + p_.presence;
-      x->logit = to_finite(logit);
-    }
-  }
 
   void accept(int32_t id) override {
     history_.push_back(id);
@@ -43,6 +32,14 @@ class PenaltyStage final : public Stage {
     int32_t count = 0;
     uint32_t place = 0;  // in distinct_, while count > 0
   };
+  std::span<const int32_t> ids() override { return distinct_; }
+  float edited(size_t index, float value) const override {
+    double logit = value;
+    logit = logit > 0 ? logit / p_.repeat : logit * p_.repeat;
+    logit -=
+        static_cast<double>(p_.frequency) * uses_[static_cast<size_t>(distinct_[index])].count + p_.presence;
+    return to_finite(logit);
+  }
   size_t window() const { return static_cast<size_t>(p_.window); }
 
   void enter(int32_t id) {

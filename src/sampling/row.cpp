@@ -11,50 +11,72 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr size_t kLanes = 16;  // independent chains, which the compiler turns into vectors
+constexpr size_t kBlock = 64;
 
-// One pass with a buffer of the best so far and some more: once it was full, only what ranks before the k-th
-// found up to then enters, and that is little of a large vocabulary.
-template <class At>
-void top_of(size_t n, At at, size_t k, std::vector<Candidate>& out) {
-  out.clear();
-  if (k == 0) return;
-  const size_t capacity = 2 * std::min(k, n) + 64;
-  const auto cut_to_k = [&] {
-    if (out.size() <= k) return;
-    std::nth_element(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(k - 1), out.end(), ranks_before);
-    out.resize(k);
-  };
-  out.reserve(capacity);
-  Candidate bound{0, -kInfinity};  // before every banned id
-  for (size_t i = 0; i < n; ++i) {
-    const Candidate c = at(i);
-    if (!ranks_before(c, bound)) continue;
-    out.push_back(c);
-    if (out.size() < capacity) continue;
-    cut_to_k();
-    bound = out[k - 1];
+// A buffer of the best so far and some more: once it was full, only what ranks before the k-th found up to
+// then enters, and that is little of a large vocabulary.
+class Best {
+ public:
+  Best(size_t n, size_t k, std::vector<Candidate>& out)
+      : k_(k), capacity_(2 * std::min(k, n) + 64), out_(out) {
+    out.clear();
+    out.reserve(capacity_);
   }
-  cut_to_k();
+  const Candidate& bound() const { return bound_; }
+  void offer(const Candidate& c) {
+    if (!ranks_before(c, bound_)) return;
+    out_.push_back(c);
+    if (out_.size() < capacity_) return;
+    cut_to_k();
+    bound_ = out_[k_ - 1];
+  }
+  void cut_to_k() {
+    if (out_.size() <= k_) return;
+    const auto kth = out_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+    std::nth_element(out_.begin(), kth, out_.end(), ranks_before);
+    out_.resize(k_);
+  }
+
+ private:
+  size_t k_, capacity_;
+  std::vector<Candidate>& out_;
+  Candidate bound_{0, -kInfinity};  // before every banned id
+};
+
+// Of a whole block.
+bool any_above(const float* x, float bound) {
+  int n = 0;
+  for (size_t i = 0; i < kBlock; ++i) n += x[i] > bound ? 1 : 0;
+  return n > 0;
 }
 
 }  // namespace
 
-void check_row(std::span<const float> row, std::string_view where) {
+float check_row(std::span<const float> row, std::string_view where) {
   if (row.empty() || row.size() > static_cast<size_t>(kMaxVocab))
     fail(Code::invalid_argument, std::string(where),
          format("a row of {} logits, expected 1 to {}", row.size(), kMaxVocab));
-  unsigned bad = 0, standing = 0;
-  for (const float x : row) {
-    bad |= static_cast<unsigned>(!(x < kInfinity));  // also true for a NaN
-    standing |= static_cast<unsigned>(x > -kInfinity);
-  }
-  if (bad) {
+  float best[kLanes];
+  unsigned bad[kLanes] = {};
+  std::fill_n(best, kLanes, -kInfinity);
+  const auto look = [&](float x, size_t lane) {
+    bad[lane] |= static_cast<unsigned>(!(x < kInfinity));  // also true for a NaN
+    best[lane] = x > best[lane] ? x : best[lane];
+  };
+  size_t i = 0;
+  for (; i + kLanes <= row.size(); i += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane) look(row[i + lane], lane);
+  for (; i < row.size(); ++i) look(row[i], 0);
+  if (std::any_of(bad, bad + kLanes, [](unsigned b) { return b != 0; })) {
     const auto at = std::find_if(row.begin(), row.end(), [](float x) { return !(x < kInfinity); });
     fail(Code::numeric, std::string(where),
          format("the logit of id {} is {}, expected a finite number or -inf", at - row.begin(),
                 std::isnan(*at) ? "NaN" : "+inf"));
   }
-  if (!standing) fail(Code::numeric, std::string(where), format("all {} ids are banned (-inf)", row.size()));
+  const float max = *std::max_element(best, best + kLanes);
+  if (max == -kInfinity)
+    fail(Code::numeric, std::string(where), format("all {} ids are banned (-inf)", row.size()));
+  return max;
 }
 
 float max_of_row(std::span<const float> row) {
@@ -74,17 +96,23 @@ Candidate best_of_row(std::span<const float> row) {
 }
 
 void top_of_row(std::span<const float> row, size_t k, std::vector<Candidate>& out) {
-  top_of(
-      row.size(),
-      [row](size_t id) {
-        return Candidate{static_cast<int32_t>(id), row[id]};
-      },
-      k, out);
+  Best best(row.size(), k, out);
+  if (k == 0) return;
+  for (size_t begin = 0; begin < row.size(); begin += kBlock) {
+    const size_t end = std::min(begin + kBlock, row.size());
+    // Most blocks are passed over. Ids rise, so a tie with the bound loses.
+    const float bound = best.bound().logit;
+    if (end - begin == kBlock && !any_above(row.data() + begin, bound)) continue;
+    for (size_t i = begin; i < end; ++i) best.offer({static_cast<int32_t>(i), row[i]});
+  }
+  best.cut_to_k();
 }
 
 void top_of_list(std::span<const Candidate> list, size_t k, std::vector<Candidate>& out) {
-  top_of(
-      list.size(), [list](size_t i) { return list[i]; }, k, out);
+  Best best(list.size(), k, out);
+  if (k == 0) return;
+  for (const Candidate& c : list) best.offer(c);
+  best.cut_to_k();
 }
 
 }  // namespace ingle::sampling

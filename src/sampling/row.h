@@ -10,8 +10,9 @@
 namespace ingle::sampling {
 
 // Throws unless the row is one that a token can come from: Code::invalid_argument for a size outside [1,
-// kMaxVocab], Code::numeric for a NaN or +inf (naming the id), and when every id is banned (-inf).
-void check_row(std::span<const float> row, std::string_view where);
+// kMaxVocab], Code::numeric for a NaN or +inf (naming the id), and when every id is banned (-inf). Returns
+// the highest logit: one pass finds out both.
+float check_row(std::span<const float> row, std::string_view where);
 
 // The rest take checked rows.
 float max_of_row(std::span<const float> row);

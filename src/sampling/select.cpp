@@ -54,7 +54,9 @@ uint64_t weigh(const Candidates& c, std::vector<Weighted>& out) {
   for (size_t begin = 0; begin < n; begin += kExpBlock) {
     const Candidate* block = c.list.data() + begin;
     const size_t size = std::min(kExpBlock, n - begin);
-    for (size_t i = 0; i < size; ++i) exps[i] = exp_nonpositive(block[i].logit - max);
+    // The bound has a loop of its own: in one with the exponential, compilers make it a branch.
+    for (size_t i = 0; i < size; ++i) exps[i] = std::max(-708.0, block[i].logit - max);
+    for (size_t i = 0; i < size; ++i) exps[i] = exp_in_range(exps[i]);
     for (size_t i = 0; i < size; ++i) {
       const uint64_t w = to_weight(exps[i]);
       if (w == 0) continue;
@@ -63,6 +65,27 @@ uint64_t weigh(const Candidates& c, std::vector<Weighted>& out) {
     }
   }
   return total;
+}
+
+double mean_depth(std::span<const Weighted> items, double max) {
+  uint64_t depth = 0, total = 0;  // sums of integers: the same in any order
+  for (const Weighted& w : items) {
+    depth += static_cast<uint64_t>(static_cast<int64_t>(static_cast<double>(w.weight) * (max - w.key) + 0.5));
+    total += w.weight;
+  }
+  return static_cast<double>(depth) / static_cast<double>(total);
+}
+
+Weighted draw_at(const Candidates& c, float u, std::vector<Weighted>& scratch) {
+  const uint64_t total = weigh(c, scratch);
+  const double point = static_cast<double>(u) * static_cast<double>(total);
+  return reach(scratch, std::min(static_cast<uint64_t>(point), total - 1));
+}
+
+void choose(Candidates& c, Candidate chosen) {
+  c.list.assign(1, chosen);
+  c.sorted = c.by_id = true;
+  c.chosen = chosen.id;
 }
 
 uint64_t share_of(float p, uint64_t total) {

@@ -28,4 +28,13 @@ uint64_t weigh(const Candidates& c, std::vector<Weighted>& out);
 // The smallest integer sum that is at least the share p, in [0, 1], of `total`; at least 1.
 uint64_t share_of(float p, uint64_t total);
 
+// Of what weigh() filled in: the mean of max - key, which is the entropy without its ln Z.
+double mean_depth(std::span<const Weighted> items, double max);
+
+// The inverse of the cumulative distribution at u in [0, 1), candidates by descending logit.
+Weighted draw_at(const Candidates& c, float u, std::vector<Weighted>& scratch);
+
+// Leaves only the chosen one standing.
+void choose(Candidates& c, Candidate chosen);
+
 }  // namespace ingle::sampling

@@ -19,6 +19,12 @@ float Candidates::max_logit() const {
   return best;
 }
 
+Candidate Candidates::best() const {
+  Candidate best = list.front();
+  for (const Candidate& c : list) best = ranks_before(c, best) ? c : best;
+  return best;
+}
+
 Candidate* Candidates::find(int32_t id) {
   if (!by_id) {
     const auto at = std::find_if(list.begin(), list.end(), [id](const Candidate& c) { return c.id == id; });

@@ -31,6 +31,7 @@ struct Candidates {
 
   void sort();                  // no-op when sorted
   float max_logit() const;      // of a list that is not empty
+  Candidate best() const;       // the same
   Candidate* find(int32_t id);  // null when it is not standing; fast while by_id
   template <class Keep>
   void keep_if(Keep keep) {  // preserves the order

@@ -18,12 +18,7 @@ class Typical final : public Stage {
     if (p_ >= 1.0f || c.list.empty()) return;
     const double max = c.max_logit();
     const uint64_t total = weigh(c, scratch_);
-    uint64_t depth = 0;  // a sum of integers: the same in any order
-    for (const Weighted& w : scratch_) {
-      const double d = max - w.key;
-      depth += static_cast<uint64_t>(static_cast<int64_t>(static_cast<double>(w.weight) * d + 0.5));
-    }
-    const double mean = static_cast<double>(depth) / static_cast<double>(total);
+    const double mean = mean_depth(scratch_, max);
     const auto key = [mean](double d) { return -std::fabs(d - mean); };
     for (Weighted& w : scratch_) w.key = key(max - w.key);
     const Weighted last = reach(scratch_, share_of(p_, total) - 1);

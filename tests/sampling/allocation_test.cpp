@@ -32,12 +32,24 @@ TEST_CASE("a warm sampler does not allocate", "[sampling]") {
   penalised.logit_bias = {{3, 1.0f}, {4, kBan}};
   whole.top_k = 0;
   whole.typical_p = 0.9f;
-  for (const SamplerParams& p : {SamplerParams{}, greedy, penalised, whole}) {
-    Sampler s(p);
+  SamplerParams all, mirostat, adaptive;
+  all.dry_multiplier = 0.8f;
+  all.no_repeat_ngram = 3;
+  all.banned_tokens = {5};
+  all.top_n_sigma = 3;
+  all.tfs_z = 0.99f;
+  all.top_a = 0.01f;
+  all.xtc_probability = 0.5f;
+  all.dynatemp_range = 0.5f;
+  all.smoothing_factor = 0.1f;
+  mirostat.mirostat = 1;
+  adaptive.adaptive_target = 0.3f;
+  for (const SamplerParams& p : {SamplerParams{}, greedy, penalised, whole, all, mirostat, adaptive}) {
+    Chain s(p);
     CAPTURE(s.describe());
     std::vector<Row> rows;
     for (uint32_t i = 0; i < 8; ++i) rows.push_back(random_row(i, 5000, 0));
-    for (int i = 0; i < 20; ++i) {  // warm, and with a history that has just grown
+    for (int i = 0; i < 100; ++i) {  // warm, and with a history that has just grown
       for (const Row& row : rows) s.accept(s.sample(row));
     }
     const int64_t before = n_allocations;

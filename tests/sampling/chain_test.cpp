@@ -6,7 +6,7 @@ using namespace ingle::sampling;
 
 namespace {
 
-std::vector<int32_t> generate(Sampler& s, int n, uint32_t first = 0) {
+std::vector<int32_t> generate(Chain& s, int n, uint32_t first = 0) {
   std::vector<int32_t> ids;
   for (int i = 0; i < n; ++i) {
     ids.push_back(s.sample(random_row(first + static_cast<uint32_t>(i), 500, 3)));
@@ -43,27 +43,27 @@ std::vector<StagePtr> chain_of(StagePtr a, StagePtr b = nullptr) {
 }  // namespace
 
 TEST_CASE("the default chain is in order, without what is off", "[sampling]") {
-  CHECK(Sampler(SamplerParams{}).describe() == "top_k > top_p > min_p > temperature > draw");
+  CHECK(Chain(SamplerParams{}).describe() == "top_k > top_p > min_p > temperature > draw");
   SamplerParams p = lively();
   p.logit_bias = {{3, 1.0f}};
   p.typical_p = 0.9f;
-  CHECK(Sampler(p).describe() ==
+  CHECK(Chain(p).describe() ==
         "logit_bias > penalties > top_k > typical_p > top_p > min_p > temperature > draw");
   p.temperature = 0;
-  CHECK(Sampler(p).describe() == "logit_bias > penalties > greedy");
+  CHECK(Chain(p).describe() == "logit_bias > penalties > greedy");
   p.penalty_window = 0;
   p.logit_bias.clear();
-  CHECK(Sampler(p).describe() == "greedy");
+  CHECK(Chain(p).describe() == "greedy");
 }
 
 TEST_CASE("temperature 0 takes the likeliest after bias and penalties", "[sampling]") {
   SamplerParams p;
   p.temperature = 0;
-  Sampler plain(p);
+  Chain plain(p);
   CHECK(plain.sample(Row{1.0f, 5.0f, 5.0f, kBan}) == 1);
   p.logit_bias = {{0, 10.0f}, {2, kBan}};
   p.presence_penalty = 8;
-  Sampler s(p);
+  Chain s(p);
   const Row row = {1.0f, 5.0f, 5.0f, kBan};
   CHECK(s.sample(row) == 0);
   s.accept(0);
@@ -94,29 +94,29 @@ TEST_CASE("the default chain equals its formulas one after the other", "[samplin
     auto point = static_cast<uint64_t>(static_cast<double>(uniform(5, 0)) * static_cast<double>(whole));
     size_t k = 0;
     while (point >= w[k]) point -= w[k++];
-    Sampler s(p);
+    Chain s(p);
     REQUIRE(s.sample(row) == list[k].id);
   }
 }
 
 TEST_CASE("equal seeds give equal text, others do not", "[sampling]") {
   SamplerParams p = lively();
-  Sampler a(p), b(p);
+  Chain a(p), b(p);
   const auto text = generate(a, 50);
   CHECK(generate(b, 50) == text);
   p.seed = 18;
-  Sampler c(p);
+  Chain c(p);
   CHECK(generate(c, 50) != text);
 }
 
 TEST_CASE("a rollback, and a copy, continue as if nothing had been", "[sampling]") {
-  Sampler s(lively());
+  Chain s(lively());
   for (const int32_t id : {4, 8, 15, 16, 23, 42}) s.accept(id);  // a prompt
   const auto text = generate(s, 60);
-  const Sampler copy = s;
+  const Chain copy = s;
   s.rollback(40);
   CHECK(generate(s, 40, 20) == std::vector<int32_t>(text.begin() + 20, text.end()));
-  Sampler continued = copy;
+  Chain continued = copy;
   continued = copy;
   CHECK(generate(continued, 10, 60) == generate(s, 10, 60));
   continued.rollback(76);
@@ -127,7 +127,7 @@ TEST_CASE("a rollback, and a copy, continue as if nothing had been", "[sampling]
 }
 
 TEST_CASE("another sequence's steps in between change nothing", "[sampling]") {
-  Sampler a(lively()), alone(lively()), b(SamplerParams{});
+  Chain a(lively()), alone(lively()), b(SamplerParams{});
   for (int i = 0; i < 30; ++i) {
     const Row row = random_row(static_cast<uint32_t>(i), 300, 0);
     const int32_t id = a.sample(row);
@@ -142,7 +142,7 @@ TEST_CASE("a bad row is an error, in every chain", "[sampling]") {
   SamplerParams greedy;
   greedy.temperature = 0;
   for (const SamplerParams& p : {SamplerParams{}, greedy, lively()}) {
-    Sampler s(p);
+    Chain s(p);
     const auto code = [&](const Row& row) { return error_of([&] { s.sample(row); }).code(); };
     CHECK(code({}) == Code::invalid_argument);
     CHECK(code(Row(40, kBan)) == Code::numeric);
@@ -162,20 +162,20 @@ TEST_CASE("a bad row is an error, in every chain", "[sampling]") {
 TEST_CASE("bias that bans all is an error", "[sampling]") {
   SamplerParams p;
   p.logit_bias = {{0, kBan}, {1, kBan}};
-  Sampler s(p);
+  Chain s(p);
   const Error e = error_of([&] { s.sample(Row{1.0f, 2.0f}); });
   CHECK(e.code() == Code::numeric);
   CHECK(e.message().find("logit_bias") != std::string::npos);
 }
 
 TEST_CASE("chains of one's own are checked", "[sampling]") {
-  CHECK(error_of([] { Sampler s(std::vector<StagePtr>{}); }).code() == Code::invalid_argument);
+  CHECK(error_of([] { Chain s(std::vector<StagePtr>{}); }).code() == Code::invalid_argument);
   std::vector<StagePtr> with_null(1);
-  CHECK(error_of([&] { Sampler s(std::move(with_null)); }).code() == Code::invalid_argument);
-  Sampler empty(chain_of(std::make_unique<Nothing>(), make_greedy()));
+  CHECK(error_of([&] { Chain s(std::move(with_null)); }).code() == Code::invalid_argument);
+  Chain empty(chain_of(std::make_unique<Nothing>(), make_greedy()));
   CHECK(error_of([&] { empty.sample(Row{1.0f}); }).code() == Code::numeric);
-  Sampler undecided(chain_of(make_top_k(3)));
+  Chain undecided(chain_of(make_top_k(3)));
   CHECK(error_of([&] { undecided.sample(Row{1.0f}); }).code() == Code::invalid_argument);
-  Sampler mixed(chain_of(make_temperature(0.1f), make_greedy()));
+  Chain mixed(chain_of(make_temperature(0.1f), make_greedy()));
   CHECK(mixed.sample(Row{1.0f, 3.0f}) == 1);
 }

@@ -17,7 +17,7 @@ TEST_CASE("log-probabilities equal the formula", "[sampling]") {
     }
     const auto all = sorted_list(row);
     for (const int32_t k : {0, 1, 5, 2147483647}) {
-      const auto top = top_logprobs(row, k);
+      const auto top = log_softmax_top(row, k);
       REQUIRE(top.size() == std::min(all.size(), static_cast<size_t>(k)));
       for (size_t i = 0; i < top.size(); ++i) {
         REQUIRE(top[i].id == all[i].id);
@@ -36,7 +36,7 @@ TEST_CASE("bad rows and ids are errors", "[sampling]") {
   const Row row = {1.0f, 2.0f};
   CHECK(error_of([&] { log_softmax_at(row, 2); }).code() == Code::invalid_argument);
   CHECK(error_of([&] { log_softmax_at(row, -1); }).code() == Code::invalid_argument);
-  CHECK(error_of([&] { top_logprobs(row, -1); }).code() == Code::invalid_argument);
+  CHECK(error_of([&] { log_softmax_top(row, -1); }).code() == Code::invalid_argument);
   CHECK(error_of([] { log_softmax_at(Row{1.0f, std::nanf("")}, 0); }).code() == Code::numeric);
-  CHECK(error_of([] { top_logprobs(Row{kBan}, 1); }).code() == Code::numeric);
+  CHECK(error_of([] { log_softmax_top(Row{kBan}, 1); }).code() == Code::numeric);
 }

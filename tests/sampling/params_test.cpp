@@ -5,14 +5,18 @@ using namespace ingle::sampling;
 
 TEST_CASE("the table's defaults are those of the struct", "[sampling]") {
   const SamplerParams p;
-  REQUIRE(param_table().size() == 10);
+  REQUIRE(param_table().size() == 34);
   for (const ParamInfo& info : param_table()) {
     CAPTURE(info.key);
+    CHECK(!info.help.empty());
+    if (info.type.starts_with("list")) {
+      CHECK(error_of([&] { get_param(p, info.key); }).code() == Code::invalid_argument);
+      continue;
+    }
     CHECK(get_param(p, info.key) == info.initial);
     CHECK(info.low <= info.initial);
     CHECK(info.initial <= info.high);
     CHECK((info.type == "int" || info.type == "float"));
-    CHECK(!info.help.empty());
   }
   validate(p, 10);
 }
@@ -20,6 +24,7 @@ TEST_CASE("the table's defaults are those of the struct", "[sampling]") {
 TEST_CASE("each parameter takes its whole range and nothing beyond", "[sampling]") {
   for (const ParamInfo& info : param_table()) {
     CAPTURE(info.key);
+    if (info.type.starts_with("list")) continue;
     SamplerParams p;
     for (const double good : {info.low, info.high, info.initial}) {
       set_param(p, info.key, good);
@@ -36,6 +41,41 @@ TEST_CASE("each parameter takes its whole range and nothing beyond", "[sampling]
     if (info.type == "int")
       CHECK(error_of([&] { set_param(p, info.key, 1.5); }).code() == Code::invalid_argument);
   }
+}
+
+TEST_CASE("lists are set whole and checked", "[sampling]") {
+  size_t n = 0;
+  for (const ParamInfo& info : param_table()) {
+    if (info.type != "list of ids") continue;
+    CAPTURE(info.key);
+    ++n;
+    SamplerParams p;
+    const int32_t last = static_cast<int32_t>(info.high);
+    set_param(p, info.key, std::vector<int32_t>{0, 7, last});
+    validate(p, kMaxVocab);
+    CHECK(error_of([&] { validate(p, kMaxVocab - 1); }).where() == info.key);
+    for (const std::vector<int32_t>& bad : {std::vector<int32_t>{-1}, {last + 1}, {4, 5, 4}}) {
+      const Error e = error_of([&] { set_param(p, info.key, bad); });
+      CHECK(e.code() == Code::invalid_argument);
+      CHECK(e.where() == info.key);
+    }
+    validate(p, kMaxVocab);
+    CHECK(error_of([&] { set_param(p, info.key, 1.0); }).code() == Code::invalid_argument);
+    set_param(p, info.key, std::vector<int32_t>{});
+    validate(p, 1);
+  }
+  CHECK(n == 3);
+  SamplerParams p;
+  set_param(p, "banned_tokens", std::vector<int32_t>{9, 8});
+  CHECK(p.banned_tokens == std::vector<int32_t>{9, 8});
+  set_param(p, "order", std::vector<std::string>{"top_k"});
+  CHECK(p.order == std::vector<std::string>{"top_k"});
+  CHECK(error_of([&] { set_param(p, "order", 1.0); }).code() == Code::invalid_argument);
+  CHECK(error_of([&] { set_param(p, "top_k", std::vector<std::string>{"x"}); }).code() ==
+        Code::invalid_argument);
+  CHECK(error_of([&] { set_param(p, "top_k", std::vector<int32_t>{1}); }).code() == Code::invalid_argument);
+  CHECK(error_of([&] { set_param(p, "dry_braekers", std::vector<int32_t>{1}); }).hint() ==
+        "did you mean \"dry_breakers\"?");
 }
 
 TEST_CASE("an unknown key names the one that was meant", "[sampling]") {
@@ -77,7 +117,7 @@ TEST_CASE("validate names what is wrong", "[sampling]") {
   CHECK(where([](SamplerParams& p) { p.logit_bias = {{5, 1.0f}, {6, 1.0f}, {5, 2.0f}}; }) == "logit_bias");
   SamplerParams p;
   p.top_p = 2;
-  CHECK(error_of([&] { Sampler sampler(p); }).where() == "top_p");
+  CHECK(error_of([&] { Chain sampler(p); }).where() == "top_p");
   p = {};
   p.seed = UINT64_MAX;
   p.logit_bias = {{5, 1.0f}, {99, kBan}};
