@@ -63,4 +63,25 @@ ModelReader model_reader(std::shared_ptr<Reader> reader) {
   return out;
 }
 
+std::shared_ptr<LentStage> stage_argument(const ingle_stage* stage) {
+  const ingle_stage& s = struct_argument(stage, "stage");
+  check_reserved(s.reserved == 0, "stage");
+  if (!s.name) fail(Code::invalid_argument, "stage", "name is NULL");
+  if (!s.apply) fail(Code::invalid_argument, "stage", "apply is NULL");
+  return std::make_shared<LentStage>(s);
+}
+
+CustomStage custom_stage(std::shared_ptr<LentStage> lent) {
+  CustomStage out;
+  out.name = lent->name;
+  out.apply = [lent](std::span<const TokenId> accepted, std::span<const TokenId> ids,
+                     std::span<float> logits) {
+    const int32_t code = lent->stage.apply(accepted.data(), static_cast<int64_t>(accepted.size()), ids.data(),
+                                           logits.data(), static_cast<int64_t>(ids.size()), lent->stage.user);
+    if (code != 0)
+      fail(Code::invalid_argument, "sampler stage " + lent->name, format("its function returned {}", code));
+  };
+  return out;
+}
+
 }  // namespace ingle::capi

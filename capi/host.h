@@ -23,4 +23,19 @@ struct Reader {
 std::shared_ptr<Reader> reader_argument(const ingle_reader* reader);
 ModelReader model_reader(std::shared_ptr<Reader> reader);
 
+// A sampler's stage, which the options and the samplers made of them keep. `lent` is set after it was added.
+struct LentStage {
+  explicit LentStage(const ingle_stage& s) : stage(s), name(s.name) {}
+  LentStage(const LentStage&) = delete;
+  LentStage& operator=(const LentStage&) = delete;
+  ~LentStage() {
+    if (lent && stage.close) stage.close(stage.user);
+  }
+  ingle_stage stage;
+  std::string name;
+  bool lent = false;
+};
+std::shared_ptr<LentStage> stage_argument(const ingle_stage* stage);
+CustomStage custom_stage(std::shared_ptr<LentStage> lent);
+
 }  // namespace ingle::capi

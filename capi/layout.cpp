@@ -27,6 +27,8 @@ static_assert(INGLE_FINISH_LENGTH == static_cast<int32_t>(Finish::length));
 static_assert(INGLE_FINISH_CANCELLED == static_cast<int32_t>(Finish::cancelled));
 static_assert(INGLE_FINISH_CONTEXT == static_cast<int32_t>(Finish::context));
 
+static_assert(static_cast<int32_t>(ingle::EarlyStopping::never) == 2);  // the option early_stopping
+
 static_assert(INGLE_LOG_DEBUG == static_cast<int32_t>(LogLevel::debug));
 static_assert(INGLE_LOG_INFO == static_cast<int32_t>(LogLevel::info));
 static_assert(INGLE_LOG_WARNING == static_cast<int32_t>(LogLevel::warning));

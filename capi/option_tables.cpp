@@ -42,6 +42,20 @@ OptionRow int_row(const char* key, double low, double high, const char* help) {
 }
 
 template <auto Member>
+OptionRow float_row(const char* key, double low, double high, const char* help) {
+  using Owner = decltype(owner_of(Member));
+  return {key,
+          "float",
+          low,
+          high,
+          static_cast<double>(Owner{}.*Member),
+          help,
+          [](Target& t, const OptionRow& row, const Value& v) {
+            field<Member>(t) = static_cast<float>(float_value(row, v));
+          }};
+}
+
+template <auto Member>
 OptionRow flag_row(const char* key, const char* help) {
   return {key, "flag", 0, 1, initial_of<Member>(), help, [](Target& t, const OptionRow& row, const Value& v) {
             field<Member>(t) = int_value(row, v) != 0;
@@ -128,6 +142,27 @@ void set_script_logits(Target& target, const OptionRow& row, const Value& value)
   std::get<ScriptedModel>(target).logits = std::move(rows);
 }
 
+void set_sampler_ids(Target& target, const OptionRow& row, const Value& value) {
+  std::vector<TokenId> ids;
+  for (const Value& v : list_value(row, value)) ids.push_back(static_cast<TokenId>(int_value(row, v)));
+  Sampler::set(std::get<SamplerOptions>(target), row.key, ids);
+}
+
+// A list of texts, or one text with commas.
+void set_sampler_names(Target& target, const OptionRow& row, const Value& value) {
+  std::vector<std::string> names;
+  if (const auto* text = value.as<std::string>()) {
+    for (size_t at = 0; at <= text->size() && !text->empty();) {
+      const size_t end = std::min(text->find(',', at), text->size());
+      names.push_back(text->substr(at, end - at));
+      at = end + 1;
+    }
+  } else {
+    for (const Value& v : list_value(row, value)) names.push_back(text_value(row, v));
+  }
+  Sampler::set(std::get<SamplerOptions>(target), row.key, names);
+}
+
 // Seeds are whole up to 2^63, which a double cannot tell apart.
 void set_sampler_number(Target& target, const OptionRow& row, const Value& value) {
   auto& options = std::get<SamplerOptions>(target);
@@ -186,6 +221,12 @@ std::vector<OptionRow> session_table() {
 std::vector<OptionRow> sampler_table() {
   std::vector<OptionRow> rows;
   for (const OptionInfo& info : Sampler::options()) {
+    if (info.type.starts_with("list")) {
+      rows.push_back({std::string(info.key), std::string(info.type), info.low, info.high, List{},
+                      std::string(info.help),
+                      info.type == "list of ids" ? set_sampler_ids : set_sampler_names});
+      continue;
+    }
     const bool whole = info.type == "int", seed = info.key == "seed";
     rows.push_back({std::string(info.key), std::string(info.type), info.low, seed ? kMaxInt64 : info.high,
                     whole ? Value(static_cast<int64_t>(info.initial)) : Value(info.initial),
@@ -208,11 +249,29 @@ std::vector<OptionRow> generate_table() {
   };
 }
 
+std::vector<OptionRow> beams_table() {
+  return {
+      int_row<&BeamOptions::beams>("beams", 1, 64, "How many continuations are followed at once."),
+      int_row<&BeamOptions::groups>("groups", 1, 64, "Diverse beams: groups that avoid each other's tokens."),
+      float_row<&BeamOptions::diversity>(
+          "diversity", 0, 100, "Off a token's score for each beam of an earlier group that takes it now."),
+      float_row<&BeamOptions::length_penalty>("length_penalty", -100, 100,
+                                              "The score is the log-probability / length^penalty."),
+      int_row<&BeamOptions::early_stopping>(
+          "early_stopping", 0, 2,
+          "0: when no running beam is likely to be better; 1: with enough ended beams; 2: when none can be."),
+      int_row<&BeamOptions::max_tokens>("max_tokens", 1, 1 << 20, "Tokens of a continuation, at most."),
+      int_row<&BeamOptions::results>("results", 1, 64, "How many continuations are given."),
+      flag_row<&BeamOptions::ignore_end>("ignore_end", "1 goes on past the ids that end an answer."),
+  };
+}
+
 }  // namespace
 
 const std::vector<OptionRow>& option_table(size_t kind) {
   static const std::vector<OptionRow> kTables[] = {runtime_table(), model_table(),   script_table(),
-                                                   session_table(), sampler_table(), generate_table()};
+                                                   session_table(), sampler_table(), generate_table(),
+                                                   beams_table()};
   static_assert(std::size(kTables) == std::variant_size_v<Target>);
   return kTables[kind];
 }

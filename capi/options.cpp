@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "guard.h"
 #include "handles.h"
+#include "host.h"
 
 namespace ingle::capi {
 namespace {
@@ -41,8 +42,10 @@ Target make_target(size_t kind) {
       return SessionOptions{};
     case 4:
       return SamplerOptions{};
-    default:
+    case 5:
       return GenerateOptions{};
+    default:
+      return BeamOptions{};
   }
 }
 
@@ -144,6 +147,7 @@ template ScriptedModel options_argument(const ingle_options*);
 template SessionOptions options_argument(const ingle_options*);
 template SamplerOptions options_argument(const ingle_options*);
 template GenerateOptions options_argument(const ingle_options*);
+template BeamOptions options_argument(const ingle_options*);
 
 }  // namespace ingle::capi
 
@@ -185,6 +189,19 @@ ingle_code ingle_options_set_json(ingle_options* options, const char* json, int6
     Target changed = target;
     for (const auto& [key, v] : *fields) set_option(changed, key, v);
     target = std::move(changed);
+  });
+}
+
+ingle_code ingle_options_add_stage(ingle_options* options, const ingle_stage* stage, ingle_error** err) {
+  return guard(err, [&] {
+    auto& target = need(options, "options").target;
+    auto* sampler = std::get_if<ingle::SamplerOptions>(&target);
+    if (!sampler)
+      ingle::fail(ingle::Code::invalid_argument, "options",
+                  ingle::format("are {} options, expected sampler options", kKindNames[target.index()]));
+    const auto lent = stage_argument(stage);
+    sampler->custom.push_back(custom_stage(lent));
+    lent->lent = true;
   });
 }
 

@@ -14,8 +14,9 @@ namespace ingle::capi {
 
 // What options of a kind fill; the order is that of kKindNames.
 using Target = std::variant<RuntimeOptions, ModelOptions, ScriptedModel, SessionOptions, SamplerOptions,
-                            GenerateOptions>;
-constexpr std::string_view kKindNames[] = {"runtime", "model", "script", "session", "sampler", "generate"};
+                            GenerateOptions, BeamOptions>;
+constexpr std::string_view kKindNames[] = {"runtime", "model",    "script", "session",
+                                           "sampler", "generate", "beams"};
 
 struct OptionRow {
   std::string key, type;     // "int", "float", "flag", "text", "list of text", …

@@ -10,9 +10,10 @@ using SessionUse = Exclusive<ingle_session>;
 using SamplerUse = Exclusive<ingle_sampler>;
 
 // The next event, kept in the session for the caller's to point into.
-const TokenEvent& advance(ingle_session& s, Sampler& sampler) {
+template <class Next>
+const TokenEvent& advance(ingle_session& s, Next next) {
   try {
-    s.event = s.session.next(sampler);
+    s.event = next();
   } catch (const Error& e) {  // a cancel while the token was computed ends the answer like any other
     if (e.code() != Code::cancelled) throw;
     s.event = TokenEvent{};
@@ -102,8 +103,43 @@ ingle_code ingle_session_next(ingle_session* session, ingle_sampler* sampler, in
     result.id = -1;
     const SessionUse s(session, "session");
     const SamplerUse chooser(sampler, "sampler");
-    advance(*s, chooser->sampler);
+    advance(*s, [&] { return s->session.next(chooser->sampler); });
     fill(result, *s);
+  });
+}
+
+ingle_code ingle_session_next_guided(ingle_session* session, ingle_session* negative, double scale,
+                                     ingle_sampler* sampler, ingle_event* event, ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_struct_argument(event, "event");
+    result.id = -1;
+    if (session && session == negative)
+      ingle::fail(ingle::Code::invalid_argument, "negative", "is the session itself");
+    const SessionUse s(session, "session");
+    const SessionUse n(negative, "negative");
+    const SamplerUse chooser(sampler, "sampler");
+    advance(*s,
+            [&] { return s->session.next_guided(chooser->sampler, n->session, static_cast<float>(scale)); });
+    fill(result, *s);
+  });
+}
+
+ingle_code ingle_session_beam_search(ingle_session* session, const ingle_options* options, ingle_text** out,
+                                     ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    const SessionUse s(session, "session");
+    List beams;
+    for (const ingle::Beam& b :
+         ingle::beam_search(s->session, options_argument<ingle::BeamOptions>(options))) {
+      List ids;
+      for (const ingle::TokenId id : b.ids) ids.emplace_back(static_cast<int64_t>(id));
+      beams.emplace_back(Fields{{"text", b.text},
+                                {"ids", std::move(ids)},
+                                {"score", b.score},
+                                {"finish", static_cast<int64_t>(b.finish)}});
+    }
+    result = new ingle_text(write_json(beams));
   });
 }
 
@@ -119,7 +155,7 @@ ingle_code ingle_session_generate(ingle_session* session, ingle_sampler* sampler
     std::string text;
     int32_t how = INGLE_FINISH_NONE;
     while (how == INGLE_FINISH_NONE) {
-      const ingle::TokenEvent& event = advance(*s, chooser->sampler);
+      const ingle::TokenEvent& event = advance(*s, [&] { return s->session.next(chooser->sampler); });
       how = static_cast<int32_t>(event.finish);
       if (out) text += event.text;
       if (!callback) continue;

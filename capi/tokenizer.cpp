@@ -69,6 +69,23 @@ ingle_code ingle_tokenizer_eos(const ingle_tokenizer* tokenizer, int32_t* out, i
   return guard(err, [&] { out_argument(out, "out") = of(tokenizer).eos(); });
 }
 
+ingle_code ingle_tokenizer_end_tokens(const ingle_tokenizer* tokenizer, ingle_tokens** out,
+                                      ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    result = new ingle_tokens(need(tokenizer, "tokenizer").tokenizer.end_tokens());
+  });
+}
+
+ingle_code ingle_tokenizer_tokens_with(const ingle_tokenizer* tokenizer, const char* text, int64_t length,
+                                       ingle_tokens** out, ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    result = new ingle_tokens(
+        need(tokenizer, "tokenizer").tokenizer.tokens_with(text_argument(text, length, "text")));
+  });
+}
+
 ingle_code ingle_tokenizer_ends_generation(const ingle_tokenizer* tokenizer, int32_t id, int32_t* out,
                                            ingle_error** err) {
   return guard(err, [&] {

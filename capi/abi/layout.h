@@ -15,6 +15,7 @@ static_assert(INGLE_E_INTERNAL == 11 && INGLE_FINISH_CONTEXT == 5, "pinned numbe
 INGLE_SIZE(ingle_allocator, 8 + 4 * sizeof(void*));
 INGLE_SIZE(ingle_logger, 8 + 4 * sizeof(void*));
 INGLE_SIZE(ingle_reader, 16 + 4 * sizeof(void*));
+INGLE_SIZE(ingle_stage, 8 + 4 * sizeof(void*));
 INGLE_SIZE(ingle_progress, 8 + 2 * sizeof(void*));
 INGLE_SIZE(ingle_message, 16 + 2 * sizeof(void*));
 INGLE_SIZE(ingle_event, 40 + 4 * sizeof(void*));
@@ -41,6 +42,13 @@ INGLE_AT(ingle_reader, name, 16);
 INGLE_AT(ingle_reader, read_at, 24);
 INGLE_AT(ingle_reader, close, 32);
 INGLE_AT(ingle_reader, user, 40);
+
+INGLE_AT(ingle_stage, struct_size, 0);
+INGLE_AT(ingle_stage, reserved, 4);
+INGLE_AT(ingle_stage, name, 8);
+INGLE_AT(ingle_stage, apply, 16);
+INGLE_AT(ingle_stage, close, 24);
+INGLE_AT(ingle_stage, user, 32);
 
 INGLE_AT(ingle_progress, struct_size, 0);
 INGLE_AT(ingle_progress, reserved, 4);

@@ -180,6 +180,22 @@ typedef struct ingle_stats {
 #define INGLE_STATS_INIT \
   { sizeof(ingle_stats), 0, 0, 0, 0, 0 }
 
+/* A sampler's stage of the host's own. `apply` changes the `n` logits in place, those of `ids`; -INFINITY
+   removes an id. `accepted` is what the sampler accepted so far. It returns 0, or anything else to fail the
+   call with INGLE_E_INVALID_ARGUMENT; NaN and +INFINITY are INGLE_E_NUMERIC. It runs on the thread that
+   calls. */
+typedef struct ingle_stage {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* name; /* 1 to 64 of a-z, 0-9, '_' and '-'; what "order" and ingle_sampler_describe call it */
+  int32_t(INGLE_CALL* apply)(const int32_t* accepted, int64_t n_accepted, const int32_t* ids, float* logits,
+                             int64_t n, void* user);
+  void(INGLE_CALL* close)(void* user); /* when the options and all samplers made of them are gone */
+  void* user;
+} ingle_stage;
+#define INGLE_STAGE_INIT \
+  { sizeof(ingle_stage), 0, NULL, NULL, NULL, NULL }
+
 /* Returns 0 to go on; anything else ends the answer there. */
 typedef int32_t(INGLE_CALL* ingle_event_callback)(const ingle_event* event, void* user);
 /* The logits [n_vocab] that follow the token at `position`. Returns 0 to go on; anything else cancels. */
@@ -223,6 +239,7 @@ INGLE_API uint64_t INGLE_CALL ingle_tokens_length(const ingle_tokens* tokens);
      session   context, prefill_chunk, state_bytes                  for ingle_session_create
      sampler   temperature, top_k, top_p, min_p, seed, logit_bias   and the others, for ingle_sampler_create
      generate  max_tokens, stop, top_logprobs, ignore_end           for ingle_session_begin, _generate
+     beams     beams, groups, diversity, length_penalty, ...        for ingle_session_beam_search
    ingle_options_describe tells each key's type, range, default and meaning. Where a function takes options,
    NULL means the defaults. A key that is not set keeps its default; zero is a value. An unknown key is
    INGLE_E_NOT_FOUND, with the nearest one as the hint; a value out of range is INGLE_E_INVALID_ARGUMENT. A
@@ -245,6 +262,10 @@ INGLE_API ingle_code INGLE_CALL ingle_options_set_string(ingle_options* options,
    minus infinity. All of them are set, or none. */
 INGLE_API ingle_code INGLE_CALL ingle_options_set_json(ingle_options* options, const char* json,
                                                        int64_t length, ingle_error** err);
+/* One more stage for the samplers made of sampler options; runs before the first cut, or where "order" names
+ * it. */
+INGLE_API ingle_code INGLE_CALL ingle_options_add_stage(ingle_options* options, const ingle_stage* stage,
+                                                        ingle_error** err);
 /* JSON: [{"key", "type", "low", "high", "default", "help"}, ...] */
 INGLE_API ingle_code INGLE_CALL ingle_options_describe(const char* kind, ingle_text** out, ingle_error** err);
 
@@ -350,6 +371,14 @@ INGLE_API ingle_code INGLE_CALL ingle_tokenizer_bos(const ingle_tokenizer* token
                                                     ingle_error** err); /* -1: none */
 INGLE_API ingle_code INGLE_CALL ingle_tokenizer_eos(const ingle_tokenizer* tokenizer, int32_t* out,
                                                     ingle_error** err); /* -1: none */
+/* The ids that end an answer: the option end_tokens, which min_tokens needs. */
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_end_tokens(const ingle_tokenizer* tokenizer,
+                                                           ingle_tokens** out, ingle_error** err);
+/* The ids whose text holds `text`, for bans and dry_breakers; INGLE_E_NOT_FOUND when no single token holds
+ * it. */
+INGLE_API ingle_code INGLE_CALL ingle_tokenizer_tokens_with(const ingle_tokenizer* tokenizer,
+                                                            const char* text, int64_t length,
+                                                            ingle_tokens** out, ingle_error** err);
 INGLE_API ingle_code INGLE_CALL ingle_tokenizer_ends_generation(const ingle_tokenizer* tokenizer, int32_t id,
                                                                 int32_t* out, ingle_error** err);
 INGLE_API ingle_code INGLE_CALL ingle_tokenizer_is_control(const ingle_tokenizer* tokenizer, int32_t id,
@@ -400,6 +429,16 @@ INGLE_API ingle_code INGLE_CALL ingle_session_begin(ingle_session* session, cons
                                                     ingle_error** err);
 INGLE_API ingle_code INGLE_CALL ingle_session_next(ingle_session* session, ingle_sampler* sampler,
                                                    ingle_event* event, ingle_error** err);
+/* Classifier-free guidance: chooses from negative + scale * (own - negative), scale 0 to 100, and adds the
+   token to both sessions. `negative` holds another prompt over the same vocabulary. */
+INGLE_API ingle_code INGLE_CALL ingle_session_next_guided(ingle_session* session, ingle_session* negative,
+                                                          double scale, ingle_sampler* sampler,
+                                                          ingle_event* event, ingle_error** err);
+/* The best continuations as wholes, best first; the session stays as it is. JSON: [{"text", "ids", "score",
+   "finish"}, ...]. `options` are of the kind beams. */
+INGLE_API ingle_code INGLE_CALL ingle_session_beam_search(ingle_session* session,
+                                                          const ingle_options* options, ingle_text** out,
+                                                          ingle_error** err);
 /* begin and next in one. `callback`, `finish` and `out` may be NULL. */
 INGLE_API ingle_code INGLE_CALL ingle_session_generate(ingle_session* session, ingle_sampler* sampler,
                                                        const ingle_options* options,

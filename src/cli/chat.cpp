@@ -30,7 +30,8 @@ class Chat {
       : flags_(flags),
         model_(model),
         session_(model, {flags.sampling.context, flags.sampling.chunk, 0}),
-        sampler_(make_sampler(flags.sampling)) {
+        sampler_(make_sampler(flags.sampling, &model_)) {
+    print_chain(sampler_, flags.common);
     start_over(flags.system);
   }
 

@@ -48,7 +48,8 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& valu
 
 struct SamplingFlags {
   SamplerOptions options;
-  std::vector<std::string> bias;  // "ID=VALUE"
+  std::vector<std::string> bias;      // "ID=VALUE"
+  std::vector<std::string> breakers;  // texts, for DRY
   int64_t max_tokens = -1;
   std::vector<std::string> stop;
   bool stats = false;
@@ -56,7 +57,9 @@ struct SamplingFlags {
 };
 void add_sampling(CLI::App& command, SamplingFlags& flags);
 void add_session(CLI::App& command, int64_t& context, int64_t& chunk);
-Sampler make_sampler(const SamplingFlags& flags);
+// What needs a vocabulary (the ends of an answer, DRY's breakers) is left open as long as there is no model.
+Sampler make_sampler(const SamplingFlags& flags, const Model* model = nullptr);
+void print_chain(const Sampler& sampler, const Common& common);  // with --verbose, on stderr
 GenerateOptions generate_options(const SamplingFlags& flags);
 
 std::unique_ptr<Runtime> make_runtime(const Common& common);

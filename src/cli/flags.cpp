@@ -1,5 +1,6 @@
 // The options that commands share, and what they become.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -90,6 +91,50 @@ void add_session(CLI::App& command, int64_t& context, int64_t& chunk) {
   add_count(command, "--chunk", chunk, "Prompt tokens of one step, 1 to 8k; never changes results", 1, 8192);
 }
 
+namespace {
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= text.size() && !text.empty();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+void add_list(CLI::App& command, const std::string& flag, const OptionInfo& o, SamplingFlags& f) {
+  const std::string key(o.key);
+  const bool ids = o.type == "list of ids";
+  command
+      .add_option_function<std::string>(
+          flag,
+          [&f, key, ids](const std::string& text) {
+            if (ids)
+              Sampler::set(f.options, key, parse_ids(text));
+            else
+              Sampler::set(f.options, key, split(text));
+          },
+          std::string(o.help))
+      ->type_name(ids ? "ID,ID" : "NAME,NAME");
+}
+
+void add_vocabulary(SamplerOptions& options, const SamplingFlags& flags, const Model* model) {
+  if (options.min_tokens > 0 && options.end_tokens.empty())
+    options.end_tokens = model ? model->tokenizer().end_tokens() : std::vector<TokenId>{0};
+  if (options.dry_multiplier == 0 || !options.dry_breakers.empty() || !model) return;
+  static const std::vector<std::string> kBreakers = {"\n", ":", "\"", "*"};
+  std::vector<TokenId>& ids = options.dry_breakers;
+  for (const std::string& text : flags.breakers.empty() ? kBreakers : flags.breakers) {
+    const std::vector<TokenId> found = model->tokenizer().tokens_with(text);
+    ids.insert(ids.end(), found.begin(), found.end());
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+}  // namespace
+
 void add_sampling(CLI::App& command, SamplingFlags& f) {
   add_count(command, "-n,--max-tokens", f.max_tokens, "Tokens at most; -1: until the model ends", -1);
   // The names, ranges and help of the sampler's options come from the library's own table.
@@ -114,6 +159,10 @@ void add_sampling(CLI::App& command, SamplingFlags& f) {
           ->type_name("UINT");
       continue;
     }
+    if (o.type.starts_with("list")) {
+      add_list(command, flag, o, f);
+      continue;
+    }
     command
         .add_option_function<double>(
             flag, [&f, key](const double& v) { Sampler::set(f.options, key, v); }, std::string(o.help))
@@ -122,12 +171,17 @@ void add_sampling(CLI::App& command, SamplingFlags& f) {
   command
       .add_option("--logit-bias", f.bias, "ID=VALUE added to an id's logit; -inf bans it; may be repeated")
       ->allow_extra_args(false);
+  command
+      .add_option(
+          "--dry-breaker", f.breakers,
+          "DRY: a text whose tokens end a repetition, instead of newline, ':', '\"' and '*'; may be repeated")
+      ->allow_extra_args(false);
   command.add_option("--stop", f.stop, "Text that ends the answer; may be repeated")->allow_extra_args(false);
   add_session(command, f.context, f.chunk);
   command.add_flag("--stats", f.stats, "Timings on stderr at the end");
 }
 
-Sampler make_sampler(const SamplingFlags& flags) {
+Sampler make_sampler(const SamplingFlags& flags, const Model* model) {
   SamplerOptions options = flags.options;
   for (const std::string& text : flags.bias) {
     const size_t eq = text.find('=');
@@ -138,7 +192,12 @@ Sampler make_sampler(const SamplingFlags& flags) {
       throw Error(Code::invalid_argument, "--logit-bias", "'" + text + "' is not of the form ID=VALUE");
     options.logit_bias.emplace_back(id, bias);
   }
+  add_vocabulary(options, flags, model);
   return Sampler(options);
+}
+
+void print_chain(const Sampler& sampler, const Common& common) {
+  if (common.verbose) std::fprintf(stderr, "sampler: %s\n", sampler.describe().c_str());
 }
 
 GenerateOptions generate_options(const SamplingFlags& flags) {

@@ -14,7 +14,9 @@ namespace {
 struct RunFlags {
   Common common;
   SamplingFlags sampling;
-  std::string model, prompt, system;
+  std::string model, prompt, system, negative;
+  float guidance = 1.5f;
+  BeamOptions beams = {.beams = 1};
   bool raw = false, wait = false;
 };
 
@@ -64,23 +66,61 @@ void feed(Session& session, const RunFlags& flags, const std::string& prompt) {
   session.feed_chat(messages, progress);
 }
 
+// The best continuations, each after its score; the single best one as it is.
+int run_beams(const RunFlags& flags, Session& session) {
+  BeamOptions options = flags.beams;
+  if (flags.sampling.max_tokens >= 0) {
+    if (flags.sampling.max_tokens > (1 << 20))
+      throw Error(Code::invalid_argument, "--max-tokens", "is more than 1M, which is too many for beams");
+    options.max_tokens = static_cast<int32_t>(flags.sampling.max_tokens);
+  }
+  const std::vector<Beam> found = beam_search(session, options);
+  if (flags.common.json) {
+    Json all = Json::array();
+    for (const Beam& b : found)
+      all.push_back(
+          {{"text", b.text}, {"ids", b.ids}, {"score", b.score}, {"finish", finish_name(b.finish)}});
+    print_json(all);
+  } else if (options.results == 1) {
+    std::fwrite(found[0].text.data(), 1, found[0].text.size(), stdout);
+    std::fputc('\n', stdout);
+  } else {
+    for (const Beam& b : found) std::printf("%.4f\t%s\n", b.score, b.text.c_str());
+  }
+  return found[0].finish == Finish::context ? report_full(session, flags.sampling.context) : kOk;
+}
+
+// A second session whose prompt says what is not wanted.
+std::unique_ptr<Session> make_negative(const RunFlags& flags, const Model& model, const std::string& prompt) {
+  if (flags.negative.empty()) return nullptr;
+  auto session =
+      std::make_unique<Session>(model, SessionOptions{flags.sampling.context, flags.sampling.chunk, 0});
+  RunFlags other = flags;
+  other.system = flags.negative;
+  feed(*session, other, flags.raw ? flags.negative : prompt);
+  return session;
+}
+
 int run(const RunFlags& flags, bool prompt_given) {
-  const Sampler prototype = make_sampler(flags.sampling);  // wrong options are told before a long load
+  make_sampler(flags.sampling);  // wrong options are told before a long load
   const std::string prompt = whole_prompt(flags, prompt_given);
   const auto runtime = make_runtime(flags.common);
   InterruptScope scope;
   const Model model = load_model(*runtime, flags.model, flags.common);
   if (!flags.raw) need_chat_template(model, flags.model);
+  Sampler sampler = make_sampler(flags.sampling, &model);
   Session session(model, {flags.sampling.context, flags.sampling.chunk, 0});
   scope.watch(session);
   feed(session, flags, prompt);
+  if (flags.beams.beams > 1) return run_beams(flags, session);
+  print_chain(sampler, flags.common);
+  const std::unique_ptr<Session> negative = make_negative(flags, model, prompt);
   session.begin(generate_options(flags.sampling));
-  Sampler sampler = prototype;
   std::string text;
   Json ids = Json::array();
   TokenEvent event;
   while (event.finish == Finish::none) {
-    event = session.next(sampler);
+    event = negative ? session.next_guided(sampler, *negative, flags.guidance) : session.next(sampler);
     if (event.id >= 0) ids.push_back(event.id);
     text += event.text;
     if (!flags.common.json) {
@@ -98,6 +138,31 @@ int run(const RunFlags& flags, bool prompt_given) {
   return event.finish == Finish::cancelled ? kInterrupted : kOk;
 }
 
+void add_beams(CLI::App& command, RunFlags& f) {
+  command
+      .add_option("--beams", f.beams.beams, "Follow so many continuations and give the likeliest; 1 is off")
+      ->type_name("INT");
+  command.add_option("--beam-results", f.beams.results, "Give so many of them, each after its score")
+      ->type_name("INT");
+  command.add_option("--beam-groups", f.beams.groups, "Groups of beams that avoid each other's tokens")
+      ->type_name("INT");
+  command.add_option("--diversity", f.beams.diversity, "How much they avoid them, 0 to 100")
+      ->type_name("FLOAT");
+  command.add_option("--length-penalty", f.beams.length_penalty, "Score: log-probability / length^penalty")
+      ->type_name("FLOAT");
+  command
+      .add_option_function<std::string>(
+          "--early-stopping",
+          [&f](const std::string& text) {
+            f.beams.early_stopping = text == "no"    ? EarlyStopping::no
+                                     : text == "yes" ? EarlyStopping::yes
+                                                     : EarlyStopping::never;
+          },
+          "When beams have ended: no (a better one is unlikely), yes (at once), never (a better one is "
+          "impossible)")
+      ->check(CLI::IsMember({"no", "yes", "never"}));
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, Commands& commands) {
@@ -112,6 +177,10 @@ void add_run(CLI::App& app, Commands& commands) {
   c->add_flag("--stdin", flags->wait, "Wait for what is piped in beside a PROMPT, however slow");
   add_json(*c, flags->common.json);
   add_sampling(*c, flags->sampling);
+  c->add_option("--negative", flags->negative,
+                "Guidance away from this: a system message, or with --raw a whole prompt");
+  c->add_option("--guidance", flags->guidance, "How far away, 0 to 100; 1 is off")->type_name("FLOAT");
+  add_beams(*c, *flags);
   add_common(*c, flags->common);
   add_loading(*c, flags->common);
   c->footer(

@@ -14,6 +14,7 @@ namespace {
 
 int32_t on_event(const ingle_event*, void*) { return 0; }
 int32_t on_row(int64_t, const float*, int64_t, void*) { return 0; }
+int32_t on_stage(const int32_t*, int64_t, const int32_t*, float*, int64_t, void*) { return 0; }
 int32_t on_read(uint64_t, void*, uint64_t, void*) { return 1; }
 
 template <class T>
@@ -129,6 +130,10 @@ void sweep_options(Fixture& f, Places& p) {
   f.SWEEP(ingle_options_set_string, May{}, o, "top_p", "x", -1);
   f.SWEEP(ingle_options_set_json, May{}, o, "{}", -1);
   f.SWEEP(ingle_options_describe, May{}, "sampler", &p.text);
+  ingle_stage stage = INGLE_STAGE_INIT;
+  stage.name = "mine";
+  stage.apply = on_stage;
+  f.SWEEP(ingle_options_add_stage, May{}, o, &stage);
 }
 
 void sweep_model(Fixture& f, Places& p) {
@@ -166,6 +171,8 @@ void sweep_tokenizer_and_sampler(Fixture& f, Places& p) {
   f.SWEEP(ingle_tokenizer_size, May{}, f.tokenizer, &p.large);
   f.SWEEP(ingle_tokenizer_bos, May{}, f.tokenizer, &p.small);
   f.SWEEP(ingle_tokenizer_eos, May{}, f.tokenizer, &p.small);
+  f.SWEEP(ingle_tokenizer_end_tokens, May{}, f.tokenizer, &p.tokens);
+  f.SWEEP(ingle_tokenizer_tokens_with, May{}, f.tokenizer, "x", -1, &p.tokens);
   f.SWEEP(ingle_tokenizer_ends_generation, May{}, f.tokenizer, 1, &p.small);
   f.SWEEP(ingle_tokenizer_is_control, May{}, f.tokenizer, 1, &p.small);
   f.SWEEP(ingle_template_compile, May{2}, "x", -1, "name", &p.chat_template);
@@ -192,6 +199,10 @@ void sweep_session(Fixture& f, Places& p) {
   f.SWEEP(ingle_session_feed_chat_json, May{3}, f.session, "[]", -1, nullptr);
   f.SWEEP(ingle_session_begin, May{1}, f.session, g);
   f.SWEEP(ingle_session_next, May{}, f.session, f.sampler, &event);
+  const Session negative = make_session(f.model, "n");
+  f.SWEEP(ingle_session_next_guided, May{}, f.session, negative, 1.5, f.sampler, &event);
+  const Options b = make_options("beams", "{}");
+  f.SWEEP(ingle_session_beam_search, May{1}, f.session, b, &p.text);
   f.SWEEP(ingle_session_generate, (May{2, 3, 4, 5, 6}), f.session, f.sampler, g, on_event, nullptr, nullptr,
           nullptr);
   f.SWEEP(ingle_session_cancel, May{}, f.session);

@@ -106,7 +106,8 @@ TEST_CASE("the options of each kind are described", "[capi]") {
   Err err;
   const std::pair<const char*, const char*> kinds[] = {
       {"runtime", "\"threads\""}, {"model", "\"map\""},           {"script", "\"chat_template\""},
-      {"session", "\"context\""}, {"sampler", "\"temperature\""}, {"generate", "\"stop\""}};
+      {"session", "\"context\""}, {"sampler", "\"temperature\""}, {"generate", "\"stop\""},
+      {"beams", "\"diversity\""}};
   for (const auto& [kind, key] : kinds) {
     Text text;
     REQUIRE_OK(ingle_options_describe(kind, text.out(), err));
