@@ -193,7 +193,12 @@ Sampler make_sampler(const SamplingFlags& flags, const Model* model) {
     options.logit_bias.emplace_back(id, bias);
   }
   add_vocabulary(options, flags, model);
-  return Sampler(options);
+  try {
+    return Sampler(options);
+  } catch (const Error& e) {
+    if (e.code() != Code::not_found) throw;
+    throw Error(Code::invalid_argument, e.where(), e.message(), e.hint());  // no file: a stage's name is wrong
+  }
 }
 
 void print_chain(const Sampler& sampler, const Common& common) {

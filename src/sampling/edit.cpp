@@ -1,5 +1,6 @@
 #include "sampling/edit.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace ingle::sampling {
@@ -11,6 +12,12 @@ constexpr float kBanned = -std::numeric_limits<float>::infinity();
 
 void EditStage::apply(Candidates& c) {
   const std::span<const int32_t> changed = ids();
+  constexpr size_t kFew = 8;  // more are looked up faster in a list by id
+  if (!c.by_id && changed.size() > kFew) {
+    std::sort(c.list.begin(), c.list.end(), [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
+    c.by_id = true;
+    c.sorted = false;
+  }
   bool banned = false;
   for (size_t i = 0; i < changed.size(); ++i) {
     Candidate* x = c.find(changed[i]);

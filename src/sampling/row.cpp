@@ -56,24 +56,15 @@ float check_row(std::span<const float> row, std::string_view where) {
   if (row.empty() || row.size() > static_cast<size_t>(kMaxVocab))
     fail(Code::invalid_argument, std::string(where),
          format("a row of {} logits, expected 1 to {}", row.size(), kMaxVocab));
-  float best[kLanes];
-  unsigned bad[kLanes] = {};
-  std::fill_n(best, kLanes, -kInfinity);
-  const auto look = [&](float x, size_t lane) {
-    bad[lane] |= static_cast<unsigned>(!(x < kInfinity));  // also true for a NaN
-    best[lane] = x > best[lane] ? x : best[lane];
-  };
-  size_t i = 0;
-  for (; i + kLanes <= row.size(); i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) look(row[i + lane], lane);
-  for (; i < row.size(); ++i) look(row[i], 0);
-  if (std::any_of(bad, bad + kLanes, [](unsigned b) { return b != 0; })) {
+  unsigned bad = 0;
+  for (const float x : row) bad |= static_cast<unsigned>(!(x < kInfinity));  // also true for a NaN
+  if (bad) {
     const auto at = std::find_if(row.begin(), row.end(), [](float x) { return !(x < kInfinity); });
     fail(Code::numeric, std::string(where),
          format("the logit of id {} is {}, expected a finite number or -inf", at - row.begin(),
                 std::isnan(*at) ? "NaN" : "+inf"));
   }
-  const float max = *std::max_element(best, best + kLanes);
+  const float max = max_of_row(row);
   if (max == -kInfinity)
     fail(Code::numeric, std::string(where), format("all {} ids are banned (-inf)", row.size()));
   return max;

@@ -143,3 +143,20 @@ TEST_CASE("min_tokens, bans and a host's stage in an answer", "[api]") {
   session.feed_text("q");
   CHECK(session.generate(sampler) == "y!y");
 }
+
+TEST_CASE("a stop string first, with log-probabilities, gives an empty answer", "[api]") {
+  const Runtime runtime = one_thread();
+  Session session(scripted(runtime, "\nmore"));
+  session.feed_text("q");
+  GenerateOptions g;
+  g.stop = {"\n"};
+  g.top_logprobs = 10;
+  session.begin(g);
+  Sampler greedy = Sampler::greedy();
+  const TokenEvent event = session.next(greedy);
+  CHECK(event.text.empty());
+  CHECK(event.finish == Finish::stop);
+  CHECK(event.top.size() == 10);
+  CHECK(event.top[0].id == event.id);
+  CHECK(event.top[0].logprob == event.logprob);
+}

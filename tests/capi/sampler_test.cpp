@@ -165,3 +165,32 @@ TEST_CASE("guidance and beams", "[capi]") {
   CHECK_FAILS(ingle_tokenizer_tokens_with(tokenizer, "ab", -1, tokens.out(), err), INGLE_E_NOT_FOUND,
               "holds");
 }
+
+TEST_CASE("no option of a sampler lets NaN or an infinity in", "[capi]") {
+  Err err;
+  const char* keys[] = {
+      "temperature",      "top_k",           "top_p",         "min_p",             "typical_p",     "repeat_penalty",
+      "frequency_penalty", "presence_penalty", "penalty_window", "seed",            "min_tokens",    "no_repeat_ngram",
+      "dry_multiplier",   "dry_base",        "dry_allowed_length", "dry_last_n",    "top_n_sigma",   "tfs_z",
+      "top_a",            "xtc_probability", "xtc_threshold", "dynatemp_range",    "dynatemp_exponent", "smoothing_factor",
+      "smoothing_curve",  "mirostat",        "mirostat_tau",  "mirostat_eta",      "adaptive_target", "adaptive_decay"};
+  Options o;
+  REQUIRE_OK(ingle_options_create("sampler", o.out(), err));
+  for (const char* key : keys) {
+    for (const double bad : {static_cast<double>(NAN), static_cast<double>(-NAN), static_cast<double>(INFINITY),
+                             static_cast<double>(-INFINITY), 1e300, -1e300})
+      CHECK_FAILS(ingle_options_set_float(o, key, bad, err), INGLE_E_INVALID_ARGUMENT, key);
+    CHECK_FAILS(ingle_options_set_string(o, key, "1", -1, err), INGLE_E_INVALID_ARGUMENT, key);
+  }
+  Sampler sampler;
+  Text text;
+  REQUIRE_OK(ingle_options_set_float(o, "temperature", -0.0, err));  // is 0
+  REQUIRE_OK(ingle_sampler_create(o, sampler.out(), err));
+  REQUIRE_OK(ingle_sampler_describe(sampler, text.out(), err));
+  CHECK(str(text) == "greedy");
+  REQUIRE_OK(ingle_options_describe("sampler", text.out(), err));
+  size_t n = 0;  // each number of the table was tried
+  for (const char* type : {"\"float\"", "\"int\""})
+    for (size_t at = 0; (at = str(text).find(type, at)) != std::string::npos; ++at) ++n;
+  CHECK(n == std::size(keys));
+}

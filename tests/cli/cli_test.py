@@ -144,6 +144,37 @@ class Run(Case):
         first = self.ok(*greedy).json()["ids"][0]
         self.assertNotEqual(self.ok(*greedy, "--logit-bias", f"{first}=-inf").json()["ids"][0], first)
 
+    def test_verbose_prints_the_chain_and_its_order(self):
+        result = ingle("run", MODEL, "Hello", "-n", 2, "-v", "--presence-penalty", 0.5, "--top-k", 5,
+                       "--order", "penalties,temperature,top_k")
+        self.assertEqual(result.code, 0)
+        self.assertIn("sampler: penalties > temperature > top_k > draw\n", result.err)
+        self.fails(2, "leaves out the stage top_k", "run", MODEL, "Hello", "--top-k", 5, "--order", "min_p")
+        self.fails(2, "did you mean \"top_k\"", "run", MODEL, "Hello", "--order", "topk")
+        self.fails(2, "xtc_probability", "run", MODEL, "Hello", "--xtc-probability", 2)
+
+    def test_banned_tokens_never_come(self):
+        greedy = ["run", MODEL, "Hello", "-n", 3, "--json", "--temp", 0]
+        ids = self.ok(*greedy).json()["ids"]
+        banned = self.ok(*greedy, "--banned-tokens", ",".join(map(str, ids))).json()["ids"]
+        self.assertFalse(set(ids) & set(banned))
+
+    def test_beams_give_the_likeliest_wholes(self):
+        arguments = ["run", MODEL, "Hello", "-n", 4, "--beams", 3]
+        best = self.ok(*arguments).out
+        some = self.ok(*arguments, "--beam-results", 3, "--json").json()
+        self.assertEqual(len(some), 3)
+        self.assertEqual(some[0]["text"], best.decode()[:-1])
+        scores = [beam["score"] for beam in some]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.fails(2, "groups", *arguments, "--beam-groups", 2)
+
+    def test_guidance_changes_the_answer_and_a_scale_of_one_does_not(self):
+        greedy = ["run", MODEL, "Hello", "-n", 8, "--json", "--temp", 0]
+        plain = self.ok(*greedy).json()
+        self.assertEqual(plain, self.ok(*greedy, "--negative", "Be dull.", "--guidance", 1).json())
+        self.assertNotEqual(plain, self.ok(*greedy, "--negative", "Be dull.", "--guidance", 20).json())
+
     def test_stats_and_talk_go_to_stderr(self):
         result = ingle("run", MODEL, "Hello", "-n", 4, "--json", "--stats", "-v")
         self.assertEqual(result.code, 0)

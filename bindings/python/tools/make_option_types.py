@@ -14,7 +14,7 @@ PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ingle", "
 KINDS = {"runtime": "RuntimeOptions", "model": "ModelOptions", "script": "ScriptOptions", "session": "SessionOptions",
          "sampler": "SamplerOptions", "generate": "GenerateOptions"}
 TYPES = {"int": "int", "float": "float", "flag": "bool", "text": "str", "list of text": "Sequence[str]",
-         "list of ids": "Sequence[int]", "list of rows": "Sequence[Sequence[float]]",
+         "list of ids": "Sequence[int]", "list of names": "Sequence[str]", "list of rows": "Sequence[Sequence[float]]",
          "object of ids and numbers": "Mapping[int, float]"}
 
 
