@@ -37,9 +37,9 @@ class Tokenizer {
   bool ends_generation(TokenId id) const;
   bool is_control(TokenId id) const;
   std::vector<TokenId> end_tokens() const;  // the ids that end an answer
-  // The ids whose text holds `text`, which is not empty; for bans, biases and SamplerOptions::dry_breakers.
-  // Reads the whole vocabulary. Code::invalid_argument when `text` is empty, Code::not_found when no single
-  // token holds it.
+  // The ids whose text holds `text`, which is not empty, without control tokens; for bans, biases and
+  // SamplerOptions::dry_breakers. Reads the whole vocabulary. Code::invalid_argument when `text` is empty,
+  // Code::not_found when no single token holds it.
   std::vector<TokenId> tokens_with(std::string_view text) const;
   TokenId bos() const;  // -1 when the model has none
   TokenId eos() const;

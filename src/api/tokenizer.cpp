@@ -36,14 +36,15 @@ bool Tokenizer::ends_generation(TokenId id) const {
 
 std::vector<TokenId> Tokenizer::end_tokens() const { return impl_->special().end_of_generation; }
 
-std::vector<TokenId> Tokenizer::tokens_with(std::string_view text) const {
-  if (text.empty()) fail(Code::invalid_argument, "text", "is empty");
+std::vector<TokenId> Tokenizer::tokens_with(std::string_view part) const {
+  if (part.empty()) fail(Code::invalid_argument, "text", "is empty");
   std::vector<TokenId> ids;
   for (TokenId id = 0; id < size(); ++id)
-    if (impl_->piece(id).find(text) != std::string::npos) ids.push_back(id);
+    if (impl_->kind(id) != text::TokenKind::control && impl_->piece(id).find(part) != std::string::npos)
+      ids.push_back(id);
   if (ids.empty())
     fail(Code::not_found, "text",
-         format("no token of this vocabulary holds \"{}\" whole", text.substr(0, 64)));
+         format("no token of this vocabulary holds \"{}\" whole", part.substr(0, 64)));
   return ids;
 }
 

@@ -71,15 +71,15 @@ TEST_CASE("guidance is refused where it cannot be", "[api]") {
   const Model model = scripted(runtime, "abcdef");
   Session session(model), negative(model);
   Sampler greedy = Sampler::greedy();
-  session.feed_text("q");
+  session.feed(bytes_of("q"));
   CHECK(code_of([&] { session.next_guided(greedy, negative, 2); }) ==
         Code::invalid_argument);  // nothing was fed
-  negative.feed_text("n");
+  negative.feed(bytes_of("n"));
   for (const float bad : {-0.1f, 101.0f, std::nanf("")})
     CHECK(code_of([&] { session.next_guided(greedy, negative, bad); }) == Code::invalid_argument);
   CHECK(code_of([&] { session.next_guided(greedy, session, 2); }) == Code::invalid_argument);
   Session full(model, {.context = 1});
-  full.feed_text("n");
+  full.feed(bytes_of("n"));
   CHECK(code_of([&] { session.next_guided(greedy, full, 2); }) == Code::context_full);
   CHECK(session.tokens().size() == 1);  // nothing of it was added
   CHECK(session.next_guided(greedy, negative, 2).text == "a");

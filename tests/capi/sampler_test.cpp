@@ -168,17 +168,41 @@ TEST_CASE("guidance and beams", "[capi]") {
 
 TEST_CASE("no option of a sampler lets NaN or an infinity in", "[capi]") {
   Err err;
-  const char* keys[] = {
-      "temperature",      "top_k",           "top_p",         "min_p",             "typical_p",     "repeat_penalty",
-      "frequency_penalty", "presence_penalty", "penalty_window", "seed",            "min_tokens",    "no_repeat_ngram",
-      "dry_multiplier",   "dry_base",        "dry_allowed_length", "dry_last_n",    "top_n_sigma",   "tfs_z",
-      "top_a",            "xtc_probability", "xtc_threshold", "dynatemp_range",    "dynatemp_exponent", "smoothing_factor",
-      "smoothing_curve",  "mirostat",        "mirostat_tau",  "mirostat_eta",      "adaptive_target", "adaptive_decay"};
+  const char* keys[] = {"temperature",
+                        "top_k",
+                        "top_p",
+                        "min_p",
+                        "typical_p",
+                        "repeat_penalty",
+                        "frequency_penalty",
+                        "presence_penalty",
+                        "penalty_window",
+                        "seed",
+                        "min_tokens",
+                        "no_repeat_ngram",
+                        "dry_multiplier",
+                        "dry_base",
+                        "dry_allowed_length",
+                        "dry_last_n",
+                        "top_n_sigma",
+                        "tfs_z",
+                        "top_a",
+                        "xtc_probability",
+                        "xtc_threshold",
+                        "dynatemp_range",
+                        "dynatemp_exponent",
+                        "smoothing_factor",
+                        "smoothing_curve",
+                        "mirostat",
+                        "mirostat_tau",
+                        "mirostat_eta",
+                        "adaptive_target",
+                        "adaptive_decay"};
   Options o;
   REQUIRE_OK(ingle_options_create("sampler", o.out(), err));
   for (const char* key : keys) {
-    for (const double bad : {static_cast<double>(NAN), static_cast<double>(-NAN), static_cast<double>(INFINITY),
-                             static_cast<double>(-INFINITY), 1e300, -1e300})
+    for (const double bad : {static_cast<double>(NAN), static_cast<double>(-NAN),
+                             static_cast<double>(INFINITY), static_cast<double>(-INFINITY), 1e300, -1e300})
       CHECK_FAILS(ingle_options_set_float(o, key, bad, err), INGLE_E_INVALID_ARGUMENT, key);
     CHECK_FAILS(ingle_options_set_string(o, key, "1", -1, err), INGLE_E_INVALID_ARGUMENT, key);
   }

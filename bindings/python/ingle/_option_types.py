@@ -72,6 +72,61 @@ class SamplerOptions(TypedDict, total=False):
     penalty_window: int
     # Equal seeds give equal text. From 0 to 9223372036854775807; 0 when not given.
     seed: int
+    # No end before so many tokens. 0 is off. From 0 to 2147483647; 0 when not given.
+    min_tokens: int
+    # No sequence of so many tokens comes a second time. 0 is off. From 0 to 1024; 0 when not given.
+    no_repeat_ngram: int
+    # DRY: a token that lengthens a repetition loses multiplier * base^(length - allowed length). 0 is off. From
+    # 0.0 to 100.0; 0.0 when not given.
+    dry_multiplier: float
+    # DRY: how fast the loss grows with the repetition. From 1.0 to 100.0; 1.75 when not given.
+    dry_base: float
+    # DRY: shorter repetitions cost nothing. From 0 to 1048576; 2 when not given.
+    dry_allowed_length: int
+    # DRY: how many of the last tokens count. -1: all. From -1 to 1048576; -1 when not given.
+    dry_last_n: int
+    # Keeps logits within so many standard deviations of the highest. 0 is off. From 0.0 to 1000.0; 0.0 when not
+    # given.
+    top_n_sigma: float
+    # Tail free: cuts where the curve of probabilities gets flat. 1 is off. From 0.0 to 1.0; 1.0 when not given.
+    tfs_z: float
+    # Keeps tokens of at least this times the square of the highest probability. 0 is off. From 0.0 to 1.0; 0.0
+    # when not given.
+    top_a: float
+    # XTC: how often all tokens of at least the threshold go but the least likely of them. 0 is off. From 0.0 to
+    # 1.0; 0.0 when not given.
+    xtc_probability: float
+    # XTC: the probability of a top choice. From 0.0 to 1.0; 0.1 when not given.
+    xtc_threshold: float
+    # The temperature is so much lower where the model is sure, and higher where it is not. 0 is off. From 0.0 to
+    # 100.0; 0.0 when not given.
+    dynatemp_range: float
+    # How the temperature follows the entropy. From 0.01 to 100.0; 1.0 when not given.
+    dynatemp_exponent: float
+    # Bends logits by their distance from the highest, squared. 0 is off. From 0.0 to 100.0; 0.0 when not given.
+    smoothing_factor: float
+    # Above 1 the bend has a cubic part; above 3 it may put others above the highest. From 1.0 to 10.0; 1.0 when
+    # not given.
+    smoothing_curve: float
+    # Draws with a steady surprise, version 1 or 2, in place of the cuts. 0 is off. From 0 to 2; 0 when not given.
+    mirostat: int
+    # Mirostat: the surprise, in bits. From 0.0 to 100.0; 5.0 when not given.
+    mirostat_tau: float
+    # Mirostat: how fast it follows. From 0.0 to 1.0; 0.1 when not given.
+    mirostat_eta: float
+    # Draws near this probability, over time. 0 is off. From 0.0 to 1.0; 0.0 when not given.
+    adaptive_target: float
+    # How long the mean of the probabilities drawn looks back: about 1 / (1 - decay). From 0.0 to 0.99; 0.9 when
+    # not given.
+    adaptive_decay: float
+    # Tokens that are never chosen.
+    banned_tokens: Sequence[int]
+    # The tokens that end an answer, for min_tokens.
+    end_tokens: Sequence[int]
+    # DRY: tokens that end a repetition.
+    dry_breakers: Sequence[int]
+    # The stages that take part, in their order. Empty: all that are on, in the default order.
+    order: Sequence[str]
     # Is added to the logits of these ids; null bans the id.
     logit_bias: Mapping[int, float]
 
