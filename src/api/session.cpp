@@ -188,6 +188,7 @@ TokenEvent Session::next_guided(Sampler& sampler, Session& negative, float scale
   if (&other == impl_.get()) fail(Code::invalid_argument, "negative session", "is the same session");
   if (static_cast<int64_t>(other.all.size()) >= other.options.context)
     fail(Code::context_full, "negative session", format("all {} tokens are taken", other.options.context));
+  other.make_room(1);
   std::vector<float> mixed;
   const size_t n_before = impl_->all.size();
   TokenEvent event = impl_->next(sampler, [&](std::span<const float> own) {

@@ -109,9 +109,9 @@ void add_list(CLI::App& command, const std::string& flag, const OptionInfo& o, S
   command
       .add_option_function<std::string>(
           flag,
-          [&f, key, ids](const std::string& text) {
+          [&f, key, ids, flag](const std::string& text) {
             if (ids)
-              Sampler::set(f.options, key, parse_ids(text));
+              Sampler::set(f.options, key, parse_ids(text, flag.c_str()));
             else
               Sampler::set(f.options, key, split(text));
           },
@@ -126,8 +126,14 @@ void add_vocabulary(SamplerOptions& options, const SamplingFlags& flags, const M
   static const std::vector<std::string> kBreakers = {"\n", ":", "\"", "*"};
   std::vector<TokenId>& ids = options.dry_breakers;
   for (const std::string& text : flags.breakers.empty() ? kBreakers : flags.breakers) {
-    const std::vector<TokenId> found = model->tokenizer().tokens_with(text);
-    ids.insert(ids.end(), found.begin(), found.end());
+    try {
+      const std::vector<TokenId> found = model->tokenizer().tokens_with(text);
+      ids.insert(ids.end(), found.begin(), found.end());
+    } catch (const Error& e) {
+      if (e.code() != Code::not_found) throw;
+      if (flags.breakers.empty()) continue;  // nobody asked for this one
+      throw Error(Code::invalid_argument, "--dry-breaker", e.message());
+    }
   }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -197,7 +203,8 @@ Sampler make_sampler(const SamplingFlags& flags, const Model* model) {
     return Sampler(options);
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
-    throw Error(Code::invalid_argument, e.where(), e.message(), e.hint());  // no file: a stage's name is wrong
+    throw Error(Code::invalid_argument, e.where(), e.message(),
+                e.hint());  // no file: a stage's name is wrong
   }
 }
 
