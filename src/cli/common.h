@@ -129,6 +129,9 @@ void add_logprobs(CLI::App& app, Commands& commands);
 void add_quantize(CLI::App& app, Commands& commands);
 void add_doctor(CLI::App& app, Commands& commands);
 void add_bench(CLI::App& app, Commands& commands);
+void add_perplexity(CLI::App& app, Commands& commands);
+void add_completion(CLI::App& app, Commands& commands);
+void add_man(CLI::App& app, Commands& commands);
 
 // Says on stderr what is wrong with the command line, and what was probably meant.
 int report_usage(const CLI::App& app, const std::exception& error, int argc, const char* const* argv);

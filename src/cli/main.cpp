@@ -53,7 +53,10 @@ int run_command_line(int argc, char** argv) {
   add_logprobs(app, commands);
   add_quantize(app, commands);
   add_doctor(app, commands);
+  add_perplexity(app, commands);
   add_bench(app, commands);
+  add_completion(app, commands);
+  add_man(app, commands);
   const std::vector<const char*> args = arguments(argc, argv);
   const int n = static_cast<int>(args.size());
   try {

@@ -5,7 +5,10 @@ INGLE is the program, MODELS the folder of the small models. Nothing here depend
 where a run must be interrupted, it is one that would go on for very long, and it has said that it has begun.
 """
 import json
+import math
 import os
+import re
+import shlex
 import shutil
 import signal
 import stat
@@ -643,11 +646,183 @@ class Streams(Case):
                 self.assertIn("stdin: cannot be read: Is a directory", result.err)
 
 
+class Perplexity(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = os.path.join(cls.folder, "text")
+        words = [f"The {i}th line says {'what ' * (i % 4)}it is, and no more than that.\n" for i in range(60)]
+        with open(cls.text, "w") as f:
+            f.write("".join(words))
+
+    def ids(self):
+        with open(self.text, "rb") as f:
+            return list(map(int, self.ok("tokenize", MODEL, "--add-special", stdin=f.read()).out.split()))
+
+    def logprobs(self, ids):
+        """The log-probability of each id after those before it."""
+        rows = self.ok("logprobs", MODEL, "--ids", ",".join(map(str, ids)), "--top", N_VOCAB, "--json").json()["top"]
+        return [dict(map(tuple, row))[i] for row, i in zip(rows, ids[1:])]
+
+    def expected(self, windows, counted, context):
+        bos = [BOS] if self.ids()[0] == BOS else []
+        values = []
+        for start in windows:
+            window = self.ids()[start:start + context]
+            values += self.logprobs(bos + window[len(bos):])[-counted:]
+        return values
+
+    def score(self, *arguments):
+        return self.ok("perplexity", MODEL, *arguments, "--json").json()
+
+    def test_it_is_that_of_the_second_halves(self):
+        out = self.score("--file", self.text, "--context", 32, "--windows", 3)
+        values = self.expected([0, 32, 64], 15, 32)
+        self.assertEqual((out["tokens"], out["windows"]), (45, 3))
+        self.assertAlmostEqual(math.log(out["perplexity"]), -sum(values) / 45, places=4)
+        mean = sum(values) / 45
+        deviation = math.sqrt((sum(v * v for v in values) / 45 - mean * mean) / 44)
+        self.assertAlmostEqual(out["error"] / out["perplexity"], deviation, places=4)
+
+    def test_windows_may_overlap(self):
+        out = self.score("--file", self.text, "--context", 32, "--stride", 8, "--windows", 4)
+        values = self.expected([0, 8, 16, 24], 8, 32)
+        self.assertAlmostEqual(math.log(out["perplexity"]), -sum(values) / len(values), places=4)
+        everything = self.score("--file", self.text, "--context", 32, "--stride", 8)
+        self.assertEqual(everything["windows"], (len(self.ids()) - 32) // 8 + 1)
+
+    def test_a_reference(self):
+        kld = os.path.join(self.folder, "small.kld")
+        saved = self.score("--file", self.text, "--context", 32, "--windows", 3, "--save-reference", kld)
+        self.assertEqual(os.path.getsize(kld), 20 + 3 * (32 * 4 + 15 * 2 * (N_VOCAB + 4)))
+        same = self.score("--reference", kld)
+        self.assertEqual(same["perplexity"], saved["perplexity"])
+        found = same["divergence"]
+        self.assertLess(abs(found["mean"]), 1e-6)
+        self.assertEqual(found["same_top"], 1)
+        self.assertAlmostEqual(found["reference_perplexity"] / saved["perplexity"], 1, places=4)
+
+        other = os.path.join(self.folder, "q4.gguf")
+        self.ok("quantize", MODEL, other, "q4_0", "--quiet")
+        found = self.ok("perplexity", other, "--reference", kld, "--json").json()["divergence"]
+        self.assertGreater(found["mean"], 1e-5)
+        self.assertLess(found["same_top"], 1.0)
+        values = [found["percentiles"][p] for p in ("0", "1", "5", "10", "50", "90", "95", "99", "100")]
+        self.assertEqual(values, sorted(values))
+        self.assertTrue(values[0] <= found["mean"] <= values[-1])
+        self.assertEqual(ingle("perplexity", other, "--reference", kld, "--max-kl", found["mean"] / 2, "-q").code, 7)
+        self.assertEqual(ingle("perplexity", other, "--reference", kld, "--max-kl", found["mean"] * 2, "-q").code, 0)
+        text = self.ok("perplexity", other, "--reference", kld, "-q").out.decode()
+        self.assertRegex(text, r"divergence +0\.\d+ ± 0\.\d+\n")
+
+    def test_the_divergence_is_that_of_the_probabilities(self):
+        kld = os.path.join(self.folder, "one.kld")
+        self.score("--file", self.text, "--context", 4, "--windows", 1, "--save-reference", kld)
+        other = os.path.join(self.folder, "q4_1.gguf")
+        self.ok("quantize", MODEL, other, "q4_1", "--quiet")
+        window = self.ids()[:4]  # of which the last counts alone
+        rows = [dict(map(tuple, self.ok("logprobs", model, "--ids", ",".join(map(str, window)), "--top", N_VOCAB,
+                                        "--json").json()["top"][2])) for model in (MODEL, other)]
+        expected = sum(math.exp(p) * (p - rows[1][i]) for i, p in rows[0].items())
+        found = self.ok("perplexity", other, "--reference", kld, "--json").json()["divergence"]
+        self.assertAlmostEqual(found["mean"], expected, places=4)
+
+    def test_broken_references_are_named(self):
+        kld = os.path.join(self.folder, "whole.kld")
+        self.score("--file", self.text, "--context", 8, "--windows", 2, "--save-reference", kld)
+        with open(kld, "rb") as f:
+            whole = f.read()
+        for name, content, says in (("magic", b"_LOGITS_" + whole[8:], "does not begin with"),
+                                    ("short", whole[:-1], "bytes after its head"), ("head", whole[:15], "too early"),
+                                    ("long", whole + b"x", "bytes after its head"),
+                                    ("count", whole[:16] + b"\xff\xff\xff\x7f" + whole[20:], "bytes after its head"),
+                                    ("negative", whole[:8] + b"\xff\xff\xff\xff" + whole[12:], "windows of -1"),
+                                    ("token", whole[:20] + b"\xff\xff\xff\x7f" + whole[24:], "has the token"),
+                                    ("scale", whole[:84] + b"\x00\x00\xc0\x7f" + whole[88:], "no numbers")):
+            with self.subTest(name):
+                self.fails(4, says, "perplexity", MODEL, "--reference", self.file(name + ".kld", content))
+        vocab = whole[:12] + (N_VOCAB - 1).to_bytes(4, "little") + whole[16:]
+        self.fails(2, "vocabulary of 319", "perplexity", MODEL, "--reference", self.file("vocab.kld", vocab))
+        self.fails(3, "missing.kld", "perplexity", MODEL, "--reference", os.path.join(self.folder, "missing.kld"))
+
+    def test_wrong_arguments(self):
+        for says, arguments in (("--file", []), ("expected at least a window", ["--file", self.text, "--ctx", "100k"]),
+                                ("--stride", ["--file", self.text, "--ctx", 8, "--stride", 8]),
+                                ("--reference", ["--file", self.text, "--max-kl", 1]),
+                                ("context", ["--file", self.text, "--ctx", N_CONTEXT + 1])):
+            with self.subTest(says):
+                self.fails(2, says, "perplexity", MODEL, *arguments)
+        self.fails(1, "cannot be read", "perplexity", MODEL, "--file", "/no/such/text")
+        self.assertEqual([n for n in os.listdir(self.folder) if n.endswith(".part")], [])
+
+
+class Shell(Case):
+    COMMANDS = ("run", "chat", "inspect", "tokenize", "detokenize", "logprobs", "quantize", "doctor", "perplexity",
+                "template", "bench", "completion", "man")
+
+    def flags(self, *command):
+        """The options that the help lists."""
+        names = re.findall(r"^  (-[^ ]+)", self.ok(*command, "--help").out.decode(), re.M)
+        self.assertIn("-h,--help", names)
+        return {name for group in names for name in group.split(",") if name.startswith("--")}
+
+    def test_every_option_completes_in_every_shell(self):
+        texts = {shell: self.ok("completion", shell).out.decode() for shell in ("bash", "zsh", "fish")}
+        for command in [(c,) for c in self.COMMANDS if c != "bench"] + [("bench", "latency")]:
+            for flag in self.flags(*command):
+                self.assertIn(flag, texts["bash"])
+                self.assertRegex(texts["zsh"], re.escape(flag) + r"=?\[")
+                self.assertIn(" -l " + flag[2:], texts["fish"])
+
+    def complete(self, *words):
+        script = self.ok("completion", "bash").out.decode()
+        quoted = " ".join(shlex.quote(w) for w in words)
+        script += f"\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _ingle; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return done.stdout.decode().split()
+
+    def test_bash(self):
+        self.assertEqual(self.complete("ingle", "ins"), ["inspect"])
+        self.assertLessEqual({"--top-k", "--top-p"}, set(self.complete("ingle", "run", "m.gguf", "--top-")))
+        self.assertEqual(self.complete("ingle", "run", "m.gguf", ""), [])  # a file, or a prompt
+        self.assertEqual(self.complete("ingle", "bench", "lat"), ["latency"])
+        self.assertEqual(self.complete("ingle", "bench", "latency", "--ru"), ["--runs"])
+        self.assertEqual(self.complete("ingle", "completion", "z"), ["zsh"])
+        self.assertEqual(self.complete("ingle", "help", "per"), ["perplexity"])
+        self.assertIn("--version", self.complete("ingle", "--"))
+
+    def test_other_shells_understand_theirs(self):
+        for shell in ("zsh", "fish"):
+            if not shutil.which(shell):
+                print(f"skipped: completion in {shell}: it is not installed")
+                continue
+            path = self.file("completion." + shell, self.ok("completion", shell).out)
+            self.assertEqual(subprocess.run([shell, "-n", path], capture_output=True).stderr, b"")
+
+    def test_wrong_shells(self):
+        self.fails(2, "SHELL", "completion")
+        self.fails(2, "tcsh", "completion", "tcsh")
+
+    def test_the_manual_has_everything(self):
+        page = self.ok("man").out.decode()
+        plain = page.replace("\\-", "-")
+        for command in self.COMMANDS:
+            self.assertIn(f'.SS "ingle {command}', plain)
+            for flag in self.flags(command):
+                self.assertIn(f"\\fB{flag}\\fR", plain)
+        self.assertIn("130 interrupted", plain)
+        if not shutil.which("groff"):
+            return print("skipped: the manual page as groff shows it: it is not installed")
+        shown = subprocess.run(["groff", "-man", "-Tutf8", "-Kutf8", "-ww"], input=page.encode(), capture_output=True)
+        self.assertEqual((shown.returncode, shown.stderr), (0, b""))
+
+
 class Usage(Case):
     def test_help_says_what_and_how(self):
         top = self.ok("--help").out.decode()
         for command in ("run", "chat", "inspect", "tokenize", "detokenize", "logprobs", "quantize", "doctor",
-                        "bench"):
+                        "perplexity", "bench", "completion", "man"):
             self.assertIn("\n  " + command, top)
             text = self.ok(command, "--help").out.decode()
             self.assertGreaterEqual(text.count("  ingle ") + text.count("| ingle "), 2, command)
