@@ -53,3 +53,12 @@ if(TARGET ingle_python)
   endforeach()
   set_tests_properties(python_prepare PROPERTIES FIXTURES_REQUIRED "" FIXTURES_SETUP python_tools)
 endif()
+
+# What is installed serves a project outside the tree; below another project the whole is built once more.
+if(TARGET ingle_c AND NOT INGLE_SANITIZE AND NOT INGLE_COVERAGE)
+  add_test(NAME install COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/install/install_test.py
+                                ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+  add_test(NAME install_subdirectory COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/install/install_test.py
+                                             ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} --subdirectory)
+  set_tests_properties(install_subdirectory PROPERTIES LABELS long TIMEOUT 3600)
+endif()
