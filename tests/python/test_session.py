@@ -262,3 +262,12 @@ def test_close_during_a_call_on_another_thread(patient):
         patient.feed_text(LONG)
     thread.join()
     assert patient.closed
+
+
+def test_options_that_are_lists(hello):
+    keys = {o["key"] for o in ingle.options("sampler")}
+    if "banned_tokens" in keys:
+        session = hello.session()
+        session.feed_text("hi")
+        event = session.next(ingle.Sampler(temperature=0, banned_tokens=[ord("H")]))
+        assert event.id != ord("H")
