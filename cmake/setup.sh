@@ -20,6 +20,7 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
 
 # One run of the preprocessor says which headers are there, wherever they were installed.
 headers="fmt/format.h:libfmt-dev nlohmann/json.hpp:nlohmann-json3-dev utf8proc.h:libutf8proc-dev
+         pcre2.h:libpcre2-dev protozero/version.hpp:libprotozero-dev
          CLI/CLI.hpp:libcli11-dev simde/x86/avx2.h:libsimde-dev catch2/catch.hpp|catch2/catch_all.hpp:catch2
          pybind11/pybind11.h:pybind11-dev"
 probe() {

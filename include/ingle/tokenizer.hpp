@@ -25,7 +25,8 @@ struct EncodeOptions {
 
 class Tokenizer {
  public:
-  // Of a GGUF file, with weights or vocabulary-only.
+  // Of a GGUF file (with weights or vocabulary-only), a tokenizer.json, a SentencePiece model, or a folder
+  // with one of the latter two.
   static Tokenizer load(const std::string& path);
 
   int64_t size() const;

@@ -5,11 +5,13 @@
 #include "core/error.h"
 #include "formats/gguf.h"
 #include "quant/weight.h"
+#include "text/hugging_face.h"
 #include "text/tokenizer.h"
 
 namespace ingle {
 
 Tokenizer Tokenizer::load(const std::string& path) {
+  if (auto hugging_face = text::open_hugging_face_tokenizer(path)) return Tokenizer(std::move(hugging_face));
   return Tokenizer(text::load_gguf_tokenizer(*formats::open_gguf(path, quant::dtype_table())));
 }
 

@@ -79,7 +79,8 @@ int detokenize(const TokenizeFlags& flags, bool given) {
   return kOk;
 }
 
-constexpr const char* kWhat = "A GGUF file, with weights or vocabulary-only";
+constexpr const char* kWhat =
+    "A GGUF file (with weights or vocabulary-only), a tokenizer.json, a tokenizer.model or a folder";
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "text/bpe_merge.h"
 #include "text/encoder.h"
 #include "text/hash.h"
 
@@ -9,8 +10,6 @@ namespace ingle::text {
 namespace {
 
 constexpr std::string_view kMerges = "tokenizer.ggml.merges";
-constexpr uint32_t kNoRank = ~0u;
-constexpr size_t kShortPiece = 48;  // up to here a plain search for the best pair beats a heap
 
 class BytePairEncoder final : public Encoder {
  public:
@@ -28,7 +27,7 @@ class BytePairEncoder final : public Encoder {
     }
     std::vector<size_t> ends;
     pre_tokenize(*v_.pre, text, ends, state.work);
-    Buffers buffers;
+    Merges::Buffers buffers;
     const auto encode_piece = [&](std::string_view piece, std::vector<TokenId>& to) {
       this->encode_piece(piece, to, buffers, state.work);
     };
@@ -49,14 +48,6 @@ class BytePairEncoder final : public Encoder {
   }
 
  private:
-  // A piece under merging. Ids are -1 where a character is no token; ranks are of the pair with the right
-  // neighbour.
-  struct Buffers {
-    std::vector<TokenId> ids;
-    std::vector<uint32_t> starts, ranks, previous, next;
-    std::vector<uint64_t> heap;
-  };
-
   std::string_view key_of(TokenId id) const {
     return raw_ ? v_.texts[static_cast<size_t>(id)] : v_.pieces[static_cast<size_t>(id)];
   }
@@ -92,7 +83,7 @@ class BytePairEncoder final : public Encoder {
   void read_merges(const formats::Checkpoint& file) {
     const std::vector<std::string>* merges = file.find_strings(kMerges);
     if (!merges) fail(Code::corrupt, v_.file, format("{} is missing", kMerges));
-    pairs_.reserve(merges->size());
+    merges_.reserve(merges->size());
     // In batches, so that the table's cache misses overlap.
     constexpr size_t kBatch = 32;
     std::vector<Parts> batch;
@@ -134,7 +125,7 @@ class BytePairEncoder final : public Encoder {
       fail(Code::corrupt, v_.file,
            format("{}[{}] is '{}', whose {} is no token", kMerges, p.index, merge, part));
     }
-    pairs_.insert(pair_key(left, right), {static_cast<uint32_t>(p.index), static_cast<uint32_t>(merged)});
+    merges_.add(left, right, static_cast<uint32_t>(p.index), merged);
   }
 
   // Results mostly follow one another in the order of ids.
@@ -154,16 +145,7 @@ class BytePairEncoder final : public Encoder {
     return true;
   }
 
-  uint32_t rank_of(TokenId left, TokenId right) const {
-    if (left < 0 || right < 0) return kNoRank;
-    const PairTable::Value* found = pairs_.find(pair_key(left, right));
-    return found ? found->first : kNoRank;
-  }
-  TokenId merged_of(TokenId left, TokenId right) const {
-    return static_cast<TokenId>(pairs_.find(pair_key(left, right))->second);
-  }
-
-  void encode_piece(std::string_view piece, std::vector<TokenId>& out, Buffers& b, Work& work) const {
+  void encode_piece(std::string_view piece, std::vector<TokenId>& out, Merges::Buffers& b, Work& work) const {
     const bool newlines = v_.pre->whole_newlines && piece.find_first_not_of('\n') == piece.npos;
     if (v_.pre->ignore_merges || newlines) {
       if (const TokenId id = find(piece); id >= 0) return out.push_back(id);
@@ -172,11 +154,7 @@ class BytePairEncoder final : public Encoder {
       fail(Code::invalid_argument, v_.file, format("a piece of {} bytes cannot be encoded", piece.size()));
     }
     split_characters(piece, b);
-    if (b.ids.size() <= kShortPiece) {
-      merge_short(b, work);
-    } else {
-      merge_long(b, work);
-    }
+    merges_.apply(b, work);
     for (size_t i = 0; i < b.ids.size(); ++i) {
       const size_t end = i + 1 < b.ids.size() ? b.starts[i + 1] : piece.size();
       if (b.ids[i] >= 0) {
@@ -187,7 +165,7 @@ class BytePairEncoder final : public Encoder {
     }
   }
 
-  void split_characters(std::string_view piece, Buffers& b) const {
+  void split_characters(std::string_view piece, Merges::Buffers& b) const {
     b.ids.clear(), b.starts.clear();
     if (!raw_) {
       for (size_t i = 0; i < piece.size(); ++i) {
@@ -205,73 +183,11 @@ class BytePairEncoder final : public Encoder {
     }
   }
 
-  void merge_short(Buffers& b, Work& work) const {
-    b.ranks.clear();
-    for (size_t i = 0; i + 1 < b.ids.size(); ++i) b.ranks.push_back(rank_of(b.ids[i], b.ids[i + 1]));
-    work.merges += b.ranks.size();
-    while (!b.ranks.empty()) {
-      const auto best = std::min_element(b.ranks.begin(), b.ranks.end());  // the leftmost of equals
-      if (*best == kNoRank) break;
-      const auto i = best - b.ranks.begin();
-      const auto at = static_cast<size_t>(i);
-      b.ids[at] = merged_of(b.ids[at], b.ids[at + 1]);
-      b.ids.erase(b.ids.begin() + i + 1);
-      b.starts.erase(b.starts.begin() + i + 1);
-      b.ranks.erase(best);
-      if (at > 0) b.ranks[at - 1] = rank_of(b.ids[at - 1], b.ids[at]);
-      if (at < b.ranks.size()) b.ranks[at] = rank_of(b.ids[at], b.ids[at + 1]);
-    }
-  }
-
-  // A linked list of symbols and a heap of (rank, place); an entry whose rank is no longer its place's is
-  // stale.
-  void merge_long(Buffers& b, Work& work) const {
-    const size_t n = b.ids.size();
-    constexpr uint32_t kEnd = ~0u;
-    b.ranks.assign(n, kNoRank), b.previous.resize(n), b.next.resize(n), b.heap.clear();
-    const auto later = std::greater<uint64_t>();
-    for (size_t i = 0; i < n; ++i) {
-      b.previous[i] = i == 0 ? kEnd : static_cast<uint32_t>(i - 1);
-      b.next[i] = i + 1 == n ? kEnd : static_cast<uint32_t>(i + 1);
-      if (i + 1 < n) b.ranks[i] = rank_of(b.ids[i], b.ids[i + 1]);
-      if (b.ranks[i] != kNoRank) b.heap.push_back(static_cast<uint64_t>(b.ranks[i]) << 32 | i);
-    }
-    work.merges += b.heap.size();
-    std::make_heap(b.heap.begin(), b.heap.end(), later);
-    const auto rank_again = [&](uint32_t i) {
-      b.ranks[i] = b.next[i] == kEnd ? kNoRank : rank_of(b.ids[i], b.ids[b.next[i]]);
-      if (b.ranks[i] == kNoRank) return;
-      b.heap.push_back(static_cast<uint64_t>(b.ranks[i]) << 32 | i);
-      std::push_heap(b.heap.begin(), b.heap.end(), later);
-      ++work.merges;
-    };
-    while (!b.heap.empty()) {
-      std::pop_heap(b.heap.begin(), b.heap.end(), later);
-      const uint64_t entry = b.heap.back();
-      b.heap.pop_back();
-      const auto i = static_cast<uint32_t>(entry);
-      if (b.ranks[i] != static_cast<uint32_t>(entry >> 32)) continue;
-      const uint32_t right = b.next[i];
-      b.ids[i] = merged_of(b.ids[i], b.ids[right]);
-      b.ranks[right] = kNoRank;
-      b.next[i] = b.next[right];
-      if (b.next[i] != kEnd) b.previous[b.next[i]] = i;
-      rank_again(i);
-      if (b.previous[i] != kEnd) rank_again(b.previous[i]);
-    }
-    size_t kept = 0;
-    for (uint32_t i = 0; i != kEnd; i = b.next[i], ++kept) {
-      b.ids[kept] = b.ids[i];
-      b.starts[kept] = b.starts[i];
-    }
-    b.ids.resize(kept), b.starts.resize(kept);
-  }
-
   const Vocabulary& v_;
   bool raw_;
   MarkCuts cuts_;
   StringTable table_;
-  PairTable pairs_;
+  Merges merges_;
   TokenId byte_ids_[256] = {};
   bool unique_ = true;      // no two tokens are spelt alike
   TokenId last_found_ = 0;  // while merges are read

@@ -12,15 +12,19 @@ class CharsMap {
  public:
   CharsMap() = default;  // replaces nothing
   // Layout: u32 bytes of the array; the array; replacements, each ended by a zero byte. Throws Code::corrupt.
-  CharsMap(const std::vector<unsigned char>& blob, const std::string& file);
+  // `key` is what errors call it.
+  CharsMap(const std::vector<unsigned char>& blob, const std::string& file, const std::string& key);
 
   struct Replacement {
     size_t bytes = 0;  // of text that it stands for; 0: nothing here is replaced
     std::string_view text;
   };
-  Replacement longest(std::string_view text, size_t at) const;
+  Replacement longest(std::string_view text, size_t at) const { return find(text, at, false); }
+  Replacement shortest(std::string_view text, size_t at) const { return find(text, at, true); }
 
  private:
+  Replacement find(std::string_view text, size_t at, bool first) const;
+
   std::vector<uint32_t> units_;
   std::string texts_;
 };

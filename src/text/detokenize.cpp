@@ -1,11 +1,9 @@
-#include "text/tokenizer.h"
+#include "text/detokenize.h"
+
 #include "text/unicode.h"
 
 namespace ingle::text {
-namespace {
 
-// Moves whole characters from the front of `pending` to the result. What can never become one is U+FFFD; what
-// the next bytes may complete stays, unless this is the end.
 std::string take_characters(std::string& pending, bool at_end) {
   std::string out;
   const char* at = pending.data();
@@ -25,28 +23,43 @@ std::string take_characters(std::string& pending, bool at_end) {
   return out;
 }
 
+namespace {
+
+class PieceStream final : public DecodeStream {
+ public:
+  PieceStream(const Tokenizer& tokenizer, bool skip_special)
+      : tokenizer_(tokenizer), skip_special_(skip_special) {}
+
+  std::string push(TokenId id) override {
+    const TokenKind kind = tokenizer_.kind(id);
+    if (skip_special_ && (kind == TokenKind::control || kind == TokenKind::unknown)) return {};
+    const std::string piece = tokenizer_.piece(id);
+    size_t from = 0;
+    if (at_start_ && !piece.empty()) {
+      at_start_ = false;
+      if (piece[0] == ' ' && tokenizer_.strips_leading_space()) from = 1;
+    }
+    pending_.append(piece, from);
+    return take_characters(pending_, false);
+  }
+
+  std::string finish() override {
+    std::string rest = take_characters(pending_, true);
+    at_start_ = true;
+    return rest;
+  }
+
+ private:
+  const Tokenizer& tokenizer_;
+  bool skip_special_;
+  bool at_start_ = true;
+  std::string pending_;
+};
+
 }  // namespace
 
-Detokenizer::Detokenizer(const Tokenizer& tokenizer, bool skip_special)
-    : tokenizer_(&tokenizer), skip_special_(skip_special) {}
-
-std::string Detokenizer::push(TokenId id) {
-  const TokenKind kind = tokenizer_->kind(id);
-  if (skip_special_ && (kind == TokenKind::control || kind == TokenKind::unknown)) return {};
-  const std::string piece = tokenizer_->piece(id);
-  size_t from = 0;
-  if (at_start_ && !piece.empty()) {
-    at_start_ = false;
-    if (piece[0] == ' ' && tokenizer_->strips_leading_space()) from = 1;
-  }
-  pending_.append(piece, from);
-  return take_characters(pending_, false);
-}
-
-std::string Detokenizer::finish() {
-  std::string rest = take_characters(pending_, true);
-  at_start_ = true;
-  return rest;
+std::unique_ptr<DecodeStream> Tokenizer::decode_stream(bool skip_special) const {
+  return std::make_unique<PieceStream>(*this, skip_special);
 }
 
 }  // namespace ingle::text

@@ -84,6 +84,7 @@ class PairTable {
     slot = {key, value};
     return true;
   }
+  void set(uint64_t key, Value value) { slots_[find_slot(key)] = {key, value}; }
   const Value* find(uint64_t key) const {
     const Slot& slot = slots_[find_slot(key)];
     return slot.key == key ? &slot.value : nullptr;

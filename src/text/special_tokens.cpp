@@ -222,6 +222,10 @@ void set_strips(const Checkpoint& file, Vocabulary& v, const Finder& finder) {
 
 }  // namespace
 
+bool ends_generation_by_name(std::string_view text) {
+  return std::find(std::begin(kEnds), std::end(kEnds), text) != std::end(kEnds);
+}
+
 void load_special_tokens(const Checkpoint& file, Vocabulary& v) {
   const Finder finder(v);
   set_defaults(v);

@@ -28,6 +28,14 @@ struct EncodeOptions {
   bool add_special = false;    // add the model's own BOS / EOS
 };
 
+// One sequence on its way from ids to text: whole UTF-8 characters only. After finish() it starts anew.
+class DecodeStream {
+ public:
+  virtual ~DecodeStream() = default;
+  virtual std::string push(TokenId id) = 0;  // what became certain
+  virtual std::string finish() = 0;          // what is left; a broken character becomes U+FFFD
+};
+
 // Immutable; any number of threads may use one. Any byte string encodes; nothing recurses over the text.
 class Tokenizer {
  public:
@@ -50,23 +58,24 @@ class Tokenizer {
   virtual const Special& special() const = 0;
   // How many leading spaces the decoder drops at the start of a text (SentencePiece's dummy prefix): 0 or 1.
   virtual bool strips_leading_space() const = 0;
+  // What decode() runs ids through. Unless overridden: pieces one behind the other, the leading space dropped
+  // where strips_leading_space() says so. The tokenizer must outlive it.
+  virtual std::unique_ptr<DecodeStream> decode_stream(bool skip_special) const;
 };
 
 // Reads the vocabulary out of a GGUF checkpoint (`tokenizer.ggml.*`). Errors name the key.
 std::shared_ptr<const Tokenizer> load_gguf_tokenizer(const formats::Checkpoint& file);
 
-// Streams ids to text: whole UTF-8 characters only, the same bytes as decode() of the whole sequence.
+// Streams ids to text: the same bytes as decode() of the whole sequence.
 class Detokenizer {
  public:
-  Detokenizer(const Tokenizer& tokenizer, bool skip_special);
-  std::string push(TokenId id);  // what became certain
-  std::string finish();          // what is left; a broken character becomes U+FFFD
+  Detokenizer(const Tokenizer& tokenizer, bool skip_special)
+      : stream_(tokenizer.decode_stream(skip_special)) {}
+  std::string push(TokenId id) { return stream_->push(id); }
+  std::string finish() { return stream_->finish(); }
 
  private:
-  const Tokenizer* tokenizer_;
-  bool skip_special_;
-  bool at_start_ = true;
-  std::string pending_;
+  std::unique_ptr<DecodeStream> stream_;
 };
 
 }  // namespace ingle::text

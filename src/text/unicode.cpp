@@ -171,6 +171,17 @@ void append_utf8(std::string& out, uint32_t code) {
   }
 }
 
+bool is_word(const Char& c) {
+  if (c.flags & (kLetter | kMark | kDecimal)) return true;
+  if (c.code < 128) return c.code == '_';
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c.code));
+  // Letters in circles and squares are symbols and alphabetic.
+  const bool enclosed = (c.code >= 0x24B6 && c.code <= 0x24E9) || (c.code >= 0x1F130 && c.code <= 0x1F149) ||
+                        (c.code >= 0x1F150 && c.code <= 0x1F169) || (c.code >= 0x1F170 && c.code <= 0x1F189);
+  return category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_PC || enclosed ||
+         c.code == 0x200C || c.code == 0x200D;
+}
+
 uint32_t to_lower(uint32_t code) {
   if (code < 128) return code >= 'A' && code <= 'Z' ? code + 32 : code;
   return static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
@@ -178,15 +189,28 @@ uint32_t to_lower(uint32_t code) {
 
 namespace {
 
+// Characters that a form keeps, and that nothing before them can combine with: most of what people write.
+bool stays(uint32_t c, NormalForm form) {
+  if (c < 0x80) return true;
+  if (form == NormalForm::nfd || form == NormalForm::nfkd) return false;
+  const bool both = (c >= 0x400 && c < 0x483) || (c >= 0x3041 && c < 0x3097) || (c >= 0x30A1 && c < 0x30FB) ||
+                    (c >= 0x4E00 && c < 0xA000) || (c >= 0xAC00 && c < 0xD7A4);
+  if (both || form == NormalForm::nfkc) return both;
+  return c < 0x300 || (c >= 0x2010 && c < 0x2028) || (c >= 0x3001 && c < 0x3003) ||
+         (c >= 0xFF01 && c < 0xFF5F);
+}
+
 // Normalises one stretch of valid UTF-8, given as code points.
-void flush(std::vector<utf8proc_int32_t>& codes, bool compose, std::string& out) {
+void flush(std::vector<utf8proc_int32_t>& codes, NormalForm form, std::string& out) {
   if (codes.empty()) return;
-  const auto options =
-      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | (compose ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE));
+  const bool compose = form == NormalForm::nfc || form == NormalForm::nfkc;
+  const bool compat = form == NormalForm::nfkc || form == NormalForm::nfkd;
+  const auto options = static_cast<utf8proc_option_t>(
+      UTF8PROC_STABLE | (compose ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE) | (compat ? UTF8PROC_COMPAT : 0));
   std::vector<utf8proc_int32_t> split;
   split.reserve(codes.size() + codes.size() / 4 + 8);
   for (const utf8proc_int32_t code : codes) {
-    std::array<utf8proc_int32_t, 32> parts{};  // the longest canonical decomposition has 4
+    std::array<utf8proc_int32_t, 32> parts{};  // the longest decomposition has 18
     int boundary = 0;
     const auto n = utf8proc_decompose_char(code, parts.data(), parts.size(), options, &boundary);
     if (n < 0 || static_cast<size_t>(n) > parts.size()) {
@@ -217,28 +241,47 @@ void flush(std::vector<utf8proc_int32_t>& codes, bool compose, std::string& out)
   for (const utf8proc_int32_t code : split) append_utf8(out, static_cast<uint32_t>(code));
 }
 
-std::string normalize(std::string_view text, bool compose) {
+}  // namespace
+
+bool is_normal(std::string_view text, NormalForm form) {
+  const char* end = text.data() + text.size();
+  for (const char* at = text.data(); at < end;) {
+    if (static_cast<unsigned char>(*at) < 0x80) {
+      ++at;
+      continue;
+    }
+    const CodePoint c = decode_utf8(at, end);
+    if (c.valid && !stays(c.code, form)) return false;
+    at += c.bytes;
+  }
+  return true;
+}
+
+std::string normalize(std::string_view text, NormalForm form) {
   std::string out;
-  out.reserve(text.size());
-  std::vector<utf8proc_int32_t> codes;
+  out.reserve(text.size() + text.size() / 8);
+  std::vector<utf8proc_int32_t> codes;  // a character that stays, and what may combine with it
   const char* end = text.data() + text.size();
   for (const char* at = text.data(); at < end;) {
     const CodePoint c = decode_utf8(at, end);
-    if (c.valid) {
-      codes.push_back(static_cast<utf8proc_int32_t>(c.code));
-    } else {
-      flush(codes, compose, out);
+    if (!c.valid) {
+      flush(codes, form, out);
       out.push_back(*at);
+    } else {
+      if (stays(c.code, form)) {
+        if (codes.size() == 1 && stays(static_cast<uint32_t>(codes[0]), form)) {
+          append_utf8(out, static_cast<uint32_t>(codes[0]));
+          codes.clear();
+        } else {
+          flush(codes, form, out);
+        }
+      }
+      codes.push_back(static_cast<utf8proc_int32_t>(c.code));
     }
     at += c.bytes;
   }
-  flush(codes, compose, out);
+  flush(codes, form, out);
   return out;
 }
-
-}  // namespace
-
-std::string normalize_nfc(std::string_view text) { return normalize(text, true); }
-std::string normalize_nfd(std::string_view text) { return normalize(text, false); }
 
 }  // namespace ingle::text

@@ -59,10 +59,16 @@ size_t truncated_prefix(const char* at, const char* end);
 size_t broken_bytes(const char* at, const char* end);
 
 void append_utf8(std::string& out, uint32_t code);
+// \w: Alphabetic, marks, decimal digits, connectors and joiners (UTS 18, annex C).
+bool is_word(const Char& c);
 uint32_t to_lower(uint32_t code);  // simple mapping
 
 // Bytes that are not UTF-8 pass through unchanged.
-std::string normalize_nfc(std::string_view text);
-std::string normalize_nfd(std::string_view text);
+enum class NormalForm : uint8_t { nfc, nfd, nfkc, nfkd };
+std::string normalize(std::string_view text, NormalForm form);
+// A quick look: true only for texts that `normalize` leaves as they are, but not for all of them.
+bool is_normal(std::string_view text, NormalForm form);
+inline std::string normalize_nfc(std::string_view text) { return normalize(text, NormalForm::nfc); }
+inline std::string normalize_nfd(std::string_view text) { return normalize(text, NormalForm::nfd); }
 
 }  // namespace ingle::text

@@ -25,7 +25,9 @@ std::vector<Trie::Entry> plain_entries(const Vocabulary& v) {
 class Unigram final : public Encoder {
  public:
   explicit Unigram(const Vocabulary& vocabulary)
-      : v_(vocabulary), trie_(plain_entries(vocabulary)), map_(vocabulary.charsmap, vocabulary.file) {
+      : v_(vocabulary),
+        trie_(plain_entries(vocabulary)),
+        map_(vocabulary.charsmap, vocabulary.file, "tokenizer.ggml.precompiled_charsmap") {
     double worst = std::numeric_limits<double>::max();
     for (TokenId id = 0; id < v_.size(); ++id) {
       if (v_.kinds[static_cast<size_t>(id)] == TokenKind::normal) worst = std::min(worst, score_of(id));

@@ -86,13 +86,6 @@ int hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-// The byte that a text of the exact form <0xHH> names, or -1.
-int named_byte(std::string_view text) {
-  if (text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>') return -1;
-  const int high = hex_digit(text[3]), low = hex_digit(text[4]);
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
 void find_byte_tokens(Vocabulary& v) {
   v.byte_tokens.fill(-1);
   if (v.model == VocabularyModel::byte_bpe || v.model == VocabularyModel::wordpiece) return;
@@ -198,6 +191,12 @@ void read_pre_tokenizer(const Checkpoint& file, Vocabulary& v) {
 }
 
 }  // namespace
+
+int named_byte(std::string_view text) {
+  if (text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>') return -1;
+  const int high = hex_digit(text[3]), low = hex_digit(text[4]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
 
 bool unmap_byte_level(std::string_view text, std::string& out) {
   // Printable Latin-1 stands for itself; the other 68 bytes, in order, are U+0100 to U+0143.

@@ -68,6 +68,9 @@ Vocabulary load_vocabulary(const formats::Checkpoint& file);
 // 256.
 bool unmap_byte_level(std::string_view text, std::string& out);
 
+// The byte that a text of the exact form <0xHH> names, or -1.
+int named_byte(std::string_view text);
+
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // ▁
 std::string escape_spaces(std::string_view text);        // every ' ' becomes ▁
 

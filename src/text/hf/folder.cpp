@@ -1,17 +1,70 @@
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "core/error.h"
-#include "text/hugging_face.h"
+#include "text/hf/json_tokenizer.h"
+#include "text/hf/sentencepiece.h"
 
 namespace ingle::text {
+namespace {
 
-std::shared_ptr<const Tokenizer> load_tokenizer_json(std::string_view, std::string name) {
-  fail(Code::unsupported, std::move(name), "tokenizer.json is not read yet");
+constexpr uintmax_t kMostBytes = uintmax_t{1} << 30;
+
+std::optional<std::string> read_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error || !std::filesystem::exists(status)) return std::nullopt;
+  if (!std::filesystem::is_regular_file(status)) fail(Code::io, path.string(), "is not a file");
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (error || bytes > kMostBytes) fail(Code::io, path.string(), "is too large for a tokenizer's file");
+  std::ifstream in(path, std::ios::binary);
+  std::string out(static_cast<size_t>(bytes), '\0');
+  if (!in.read(out.data(), static_cast<std::streamsize>(bytes)))
+    fail(Code::io, path.string(), "cannot be read");
+  return out;
 }
-std::shared_ptr<const Tokenizer> load_sentencepiece(std::string_view, std::string name) {
-  fail(Code::unsupported, std::move(name), "tokenizer.model is not read yet");
+
+bool looks_like_json(std::string_view text) {
+  const size_t at = text.find_first_not_of(" \t\r\n");
+  return at != text.npos && text[at] == '{';
 }
-FolderTokenizer load_folder_tokenizer(const FolderReader&, const std::string& folder) {
-  fail(Code::unsupported, folder, "tokenizers of folders are not read yet");
+
+// A SentencePiece model begins with its first piece: field 1, a message.
+bool looks_like_sentencepiece(std::string_view bytes) { return bytes.size() > 2 && bytes[0] == '\n'; }
+
+}  // namespace
+
+FolderTokenizer load_folder_tokenizer(const FolderReader& read, const std::string& folder) {
+  FolderTokenizer out;
+  hf::TokenizerConfig config = hf::read_tokenizer_config(read, folder);
+  out.chat_template = std::move(config.chat_template);
+  if (const auto json = read("tokenizer.json")) {
+    out.tokenizer = std::make_shared<hf::JsonTokenizer>(*json, folder + "/tokenizer.json", config);
+  } else if (const auto model = read("tokenizer.model")) {
+    out.tokenizer = hf::make_sentencepiece(*model, folder + "/tokenizer.model", config);
+  } else {
+    fail(Code::not_found, folder, "holds neither tokenizer.json nor tokenizer.model");
+  }
+  return out;
 }
-std::shared_ptr<const Tokenizer> open_hugging_face_tokenizer(const std::string&) { return nullptr; }
+
+std::shared_ptr<const Tokenizer> open_hugging_face_tokenizer(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    const std::filesystem::path folder(path);
+    const auto read = [&folder](const std::string& name) { return read_file(folder / name); };
+    return load_folder_tokenizer(read, path).tokenizer;
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::string head(16, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  const bool json = looks_like_json(head), model = looks_like_sentencepiece(head) && !json;
+  if (!json && !model) return nullptr;
+  const auto bytes = read_file(path);
+  if (!bytes) return nullptr;
+  return json ? load_tokenizer_json(*bytes, path) : load_sentencepiece(*bytes, path);
+}
 
 }  // namespace ingle::text

@@ -1,1 +1,18 @@
-set(HF_SOURCES hf/folder.cpp)
+set(HF_SOURCES
+    hf/bpe_model.cpp
+    hf/class_run.cpp
+    hf/config.cpp
+    hf/decoder.cpp
+    hf/folder.cpp
+    hf/json_reader.cpp
+    hf/json_tokenizer.cpp
+    hf/known_patterns.cpp
+    hf/normalizer.cpp
+    hf/pattern.cpp
+    hf/post_processor.cpp
+    hf/pre_tokenizer.cpp
+    hf/precompiled.cpp
+    hf/regex.cpp
+    hf/sentencepiece.cpp
+    hf/unigram_model.cpp
+    hf/word_models.cpp)
