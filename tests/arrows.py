@@ -23,6 +23,7 @@ PACKAGES = {
     "nlohmann/": ["src/formats/", "src/text/", "src/constrain/", "src/api/", "src/serve/", "src/cli/", "capi/"],
     "pcre2.h": ["src/text/"],
     "utf8proc.h": ["src/text/"],
+    "protozero/": ["src/text/"],
     "CLI/": ["src/cli/"],
     "pybind11/": ["bindings/python/"],
     "simde/": ["src/kernels/x86/"],

@@ -49,6 +49,8 @@ class PieceStream final : public DecodeStream {
     return rest;
   }
 
+  std::unique_ptr<DecodeStream> clone() const override { return std::make_unique<PieceStream>(*this); }
+
  private:
   const Tokenizer& tokenizer_;
   bool skip_special_;

@@ -43,10 +43,18 @@ class Encoder {
                       EncodeState& state) const = 0;
 };
 
+// An encoder whose text SentencePiece has normalised.
+class NormalEncoder : public Encoder {
+ public:
+  // Appends the ids of a text with ▁ for spaces.
+  virtual void encode_normal(std::string_view normal, std::vector<TokenId>& out,
+                             EncodeState& state) const = 0;
+};
+
 // The vocabulary must outlive the encoder.
 std::unique_ptr<Encoder> make_bpe(const Vocabulary& vocabulary, const formats::Checkpoint& file);
-std::unique_ptr<Encoder> make_sentencepiece_bpe(const Vocabulary& vocabulary);
-std::unique_ptr<Encoder> make_unigram(const Vocabulary& vocabulary);
+std::unique_ptr<NormalEncoder> make_sentencepiece_bpe(const Vocabulary& vocabulary);
+std::unique_ptr<NormalEncoder> make_unigram(const Vocabulary& vocabulary);
 std::unique_ptr<Encoder> make_wordpiece(const Vocabulary& vocabulary);
 
 // Appends the byte tokens of `bytes`, or one unknown token (nothing where there is none either).

@@ -1,5 +1,6 @@
 // SentencePiece's BPE: any two neighbours whose text together is a token may merge, best score first.
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "text/encoder.h"
@@ -8,7 +9,7 @@
 namespace ingle::text {
 namespace {
 
-class SentencePieceBpe final : public Encoder {
+class SentencePieceBpe final : public NormalEncoder {
  public:
   explicit SentencePieceBpe(const Vocabulary& vocabulary)
       : v_(vocabulary), cuts_(vocabulary), short_(128 * 129, -1) {
@@ -19,7 +20,10 @@ class SentencePieceBpe final : public Encoder {
       table_.insert(text, id, [this](TokenId t) { return text_of(t); });
       if (is_short(text)) short_[short_index(text)] = id;
       longest_ = std::max(longest_, text.size());
+      has_unused_ = has_unused_ || is_unused(id);
     }
+    // Unknown neighbours are one token to the library, also where ▁ is unknown.
+    may_cut_ = !v_.by_library || find(kSpaceMark) >= 0;
   }
 
   void encode(std::string_view text, bool first, std::vector<TokenId>& out,
@@ -27,13 +31,16 @@ class SentencePieceBpe final : public Encoder {
     std::string escaped;
     if (first && v_.add_space_prefix) escaped = kSpaceMark;
     escaped += escape_spaces(text);
-    text = escaped;
+    encode_normal(escaped, out, state);
+  }
+
+  void encode_normal(std::string_view text, std::vector<TokenId>& out, EncodeState& state) const override {
     Buffers buffers;
     const auto encode_part = [&](std::string_view part, std::vector<TokenId>& to) {
       this->encode_part(part, to, buffers, state.work);
     };
     for (size_t begin = 0; begin < text.size();) {
-      const size_t end = cuts_.next(text, begin);
+      const size_t end = may_cut_ ? cuts_.next(text, begin) : text.size();
       state.cache.encode(text.substr(begin, end - begin), out, encode_part);
       begin = end;
     }
@@ -58,6 +65,7 @@ class SentencePieceBpe final : public Encoder {
   struct Buffers {
     std::vector<Symbol> symbols;
     std::vector<Candidate> heap;
+    std::unordered_map<TokenId, uint32_t> unused;  // bytes of the left part of which each was made
   };
 
   std::string_view text_of(TokenId id) const { return v_.texts[static_cast<size_t>(id)]; }
@@ -74,12 +82,17 @@ class SentencePieceBpe final : public Encoder {
     return table_.find(text, [this](TokenId id) { return text_of(id); });
   }
 
-  bool candidate(std::string_view part, const Buffers& b, uint32_t left, Candidate& c) const {
+  bool is_unused(TokenId id) const {
+    return v_.by_library && v_.kinds[static_cast<size_t>(id)] == TokenKind::unused;
+  }
+
+  bool candidate(std::string_view part, Buffers& b, uint32_t left, Candidate& c) const {
     if (left == kEnd || b.symbols[left].next == kEnd) return false;
     const uint32_t bytes = b.symbols[left].bytes + b.symbols[b.symbols[left].next].bytes;
     if (bytes > longest_) return false;
     const TokenId id = find(part.substr(b.symbols[left].start, bytes));
     if (id < 0) return false;
+    if (has_unused_ && is_unused(id)) b.unused[id] = b.symbols[left].bytes;
     c = {v_.scores[static_cast<size_t>(id)], left, bytes, id};
     return true;
   }
@@ -88,7 +101,7 @@ class SentencePieceBpe final : public Encoder {
     if (part.size() > UINT32_MAX / 2) {
       fail(Code::invalid_argument, v_.file, format("a part of {} bytes cannot be encoded", part.size()));
     }
-    b.symbols.clear(), b.heap.clear();
+    b.symbols.clear(), b.heap.clear(), b.unused.clear();
     const char* end = part.data() + part.size();
     for (uint32_t at = 0; at < part.size();) {
       const uint32_t n = decode_utf8(part.data() + at, end).bytes;
@@ -105,12 +118,37 @@ class SentencePieceBpe final : public Encoder {
     work.merges += b.heap.size();
     std::make_heap(b.heap.begin(), b.heap.end());
     merge(part, b, work);
+    bool after_unknown = false;
     for (uint32_t i = 0; i != kEnd; i = b.symbols[i].next) {
       const Symbol& s = b.symbols[i];
-      if (s.id >= 0) {
+      const std::string_view text = part.substr(s.start, s.bytes);
+      if (s.id >= 0 && has_unused_ && is_unused(s.id)) {
+        append_parts(text, out, b);
+      } else if (s.id >= 0) {
         out.push_back(s.id);
       } else {
-        append_fallback(v_, part.substr(s.start, s.bytes), out);
+        append_fallback(v_, text, out);
+        if (v_.by_library && after_unknown && out.back() == v_.special.unknown) out.pop_back();
+      }
+      after_unknown = s.id < 0;
+    }
+  }
+
+  // An unused token comes apart again into what it was merged from.
+  void append_parts(std::string_view text, std::vector<TokenId>& out, const Buffers& b) const {
+    std::vector<std::string_view> rest = {text};
+    while (!rest.empty()) {
+      const std::string_view one = rest.back();
+      rest.pop_back();
+      const TokenId id = find(one);
+      const auto made = id >= 0 && is_unused(id) ? b.unused.find(id) : b.unused.end();
+      if (made != b.unused.end()) {
+        rest.push_back(one.substr(made->second));
+        rest.push_back(one.substr(0, made->second));
+      } else if (id >= 0) {
+        out.push_back(id);
+      } else {
+        append_fallback(v_, one, out);
       }
     }
   }
@@ -144,11 +182,12 @@ class SentencePieceBpe final : public Encoder {
   StringTable table_;
   std::vector<TokenId> short_;
   size_t longest_ = 0;
+  bool has_unused_ = false, may_cut_ = true;
 };
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_sentencepiece_bpe(const Vocabulary& vocabulary) {
+std::unique_ptr<NormalEncoder> make_sentencepiece_bpe(const Vocabulary& vocabulary) {
   return std::make_unique<SentencePieceBpe>(vocabulary);
 }
 

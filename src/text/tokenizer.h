@@ -34,6 +34,7 @@ class DecodeStream {
   virtual ~DecodeStream() = default;
   virtual std::string push(TokenId id) = 0;  // what became certain
   virtual std::string finish() = 0;          // what is left; a broken character becomes U+FFFD
+  virtual std::unique_ptr<DecodeStream> clone() const = 0;
 };
 
 // Immutable; any number of threads may use one. Any byte string encodes; nothing recurses over the text.
@@ -71,6 +72,11 @@ class Detokenizer {
  public:
   Detokenizer(const Tokenizer& tokenizer, bool skip_special)
       : stream_(tokenizer.decode_stream(skip_special)) {}
+  Detokenizer(const Detokenizer& other) : stream_(other.stream_->clone()) {}
+  Detokenizer& operator=(const Detokenizer& other) {
+    stream_ = other.stream_->clone();
+    return *this;
+  }
   std::string push(TokenId id) { return stream_->push(id); }
   std::string finish() { return stream_->finish(); }
 

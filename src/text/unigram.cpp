@@ -17,12 +17,13 @@ std::vector<Trie::Entry> plain_entries(const Vocabulary& v) {
   std::vector<Trie::Entry> out;
   for (TokenId id = 0; id < v.size(); ++id) {
     const std::string_view text = v.texts[static_cast<size_t>(id)];
-    if (v.is_plain(id) && !text.empty()) out.push_back({text, id});
+    const bool unused = v.by_library && v.kinds[static_cast<size_t>(id)] == TokenKind::unused;
+    if (v.is_plain(id) && !unused && !text.empty()) out.push_back({text, id});
   }
   return out;
 }
 
-class Unigram final : public Encoder {
+class Unigram final : public NormalEncoder {
  public:
   explicit Unigram(const Vocabulary& vocabulary)
       : v_(vocabulary),
@@ -30,7 +31,9 @@ class Unigram final : public Encoder {
         map_(vocabulary.charsmap, vocabulary.file, "tokenizer.ggml.precompiled_charsmap") {
     double worst = std::numeric_limits<double>::max();
     for (TokenId id = 0; id < v_.size(); ++id) {
-      if (v_.kinds[static_cast<size_t>(id)] == TokenKind::normal) worst = std::min(worst, score_of(id));
+      if (v_.kinds[static_cast<size_t>(id)] != TokenKind::normal) continue;
+      worst = std::min(worst, score_of(id));
+      greatest_ = std::max(greatest_, v_.scores[static_cast<size_t>(id)]);
     }
     if (worst == std::numeric_limits<double>::max()) {
       fail(Code::corrupt, v_.file, "tokenizer.ggml.tokens has no ordinary token");
@@ -40,7 +43,10 @@ class Unigram final : public Encoder {
   }
 
   void encode(std::string_view text, bool, std::vector<TokenId>& out, EncodeState& state) const override {
-    const std::string normal = normalize(text);
+    encode_normal(normalize(text), out, state);
+  }
+
+  void encode_normal(std::string_view normal, std::vector<TokenId>& out, EncodeState& state) const override {
     if (normal.empty()) return;
     const std::vector<Step> best = search(normal, state.work);
     const size_t first = out.size();
@@ -74,6 +80,12 @@ class Unigram final : public Encoder {
                                                                         : v_.scores[static_cast<size_t>(id)];
   }
 
+  // The library prefers what a user defined to all else.
+  double offered_score(TokenId id, size_t bytes) const {
+    const bool defined = v_.by_library && v_.kinds[static_cast<size_t>(id)] == TokenKind::user_defined;
+    return defined ? static_cast<float>(bytes) * greatest_ - 0.1 : score_of(id);
+  }
+
   std::vector<Step> search(std::string_view text, Work& work) const {
     std::vector<Step> best(text.size() + 1);
     best[0].score = 0;
@@ -82,7 +94,9 @@ class Unigram final : public Encoder {
       const size_t character = decode_utf8(text.data() + at, end).bytes;
       const double base = best[at].score;
       const auto offer = [&](size_t to, double score, TokenId id) {
-        if (base + score > best[to].score) best[to] = {base + score, at, id};
+        double sum = base + score;
+        if (v_.by_library) sum = static_cast<float>(sum);  // sums are floats there, and ties depend on it
+        if (sum > best[to].score) best[to] = {sum, at, id};
       };
       bool whole_character = false;
       uint32_t node = Trie::kRoot;
@@ -93,7 +107,7 @@ class Unigram final : public Encoder {
         const TokenId id = trie_.id(node);
         if (id < 0) continue;
         whole_character = whole_character || to == at + character;
-        offer(to, score_of(id), id);
+        offer(to, offered_score(id, to - at), id);
       }
       if (!whole_character) offer(at + character, unknown_score_, -1);
       at += character;
@@ -139,12 +153,13 @@ class Unigram final : public Encoder {
   Trie trie_;
   CharsMap map_;
   double unknown_score_ = 0;
+  float greatest_ = std::numeric_limits<float>::min();  // of the scores; never less (the library's rule)
   bool falls_back_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_unigram(const Vocabulary& vocabulary) {
+std::unique_ptr<NormalEncoder> make_unigram(const Vocabulary& vocabulary) {
   return std::make_unique<Unigram>(vocabulary);
 }
 

@@ -108,16 +108,6 @@ void find_byte_tokens(Vocabulary& v) {
   }
 }
 
-std::string unescape_spaces(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    const bool mark = text.substr(i, kSpaceMark.size()) == kSpaceMark;
-    out.push_back(mark ? ' ' : text[i]);
-    i += mark ? kSpaceMark.size() : 1;
-  }
-  return out;
-}
-
 // What a token of an ordinary kind adds to a text.
 std::string plain_piece(const Vocabulary& v, std::string_view text) {
   std::string out;
@@ -233,6 +223,16 @@ std::string escape_spaces(std::string_view text) {
     } else {
       out.push_back(c);
     }
+  }
+  return out;
+}
+
+std::string unescape_spaces(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const bool mark = text.substr(i, kSpaceMark.size()) == kSpaceMark;
+    out.push_back(mark ? ' ' : text[i]);
+    i += mark ? kSpaceMark.size() : 1;
   }
   return out;
 }

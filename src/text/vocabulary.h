@@ -49,6 +49,7 @@ struct Vocabulary {
   std::vector<TokenId> suffix;  // what add_special appends
   bool add_space_prefix = false;
   bool remove_extra_whitespaces = false;
+  bool by_library = false;  // where llama.cpp and SentencePiece differ, the latter counts (tokenizer.model)
   bool lowercase = true, strip_accents = true;  // wordpiece
   std::vector<unsigned char> charsmap;          // unigram
 
@@ -73,5 +74,6 @@ int named_byte(std::string_view text);
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // ▁
 std::string escape_spaces(std::string_view text);        // every ' ' becomes ▁
+std::string unescape_spaces(std::string_view text);      // and back
 
 }  // namespace ingle::text

@@ -45,6 +45,19 @@ void check_json(const std::string& folder, const std::string& name) {
   }
 }
 
+void check_model(const std::string& folder, const std::string& name) {
+  const auto tokenizer = text::load_sentencepiece(read_bytes(folder + "/tokenizer.model"), name);
+  for (const JsonObject& c : read_jsonl(folder + "/cases.jsonl")) {
+    const auto want = c.find("spm_ids");
+    if (want == c.end() || want->second.is_null) continue;
+    INFO(name << ": '" << c.at("text").text << "'");
+    CHECK(show(tokenizer->encode(c.at("text").text, {})) == show(want->second.numbers));
+    if (c.count("ids")) continue;  // `decoded` is of the other library
+    CHECK(tokenizer->decode(want->second.numbers, false) == c.at("decoded").text);
+    CHECK(streamed(*tokenizer, want->second.numbers) == c.at("decoded").text);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("trained tokenizers give the reference's ids and texts") {
@@ -53,6 +66,9 @@ TEST_CASE("trained tokenizers give the reference's ids and texts") {
     const std::string here = folder + "/" + name;
     if (std::filesystem::exists(here + "/tokenizer.json")) {
       DYNAMIC_SECTION(name << " tokenizer.json") { check_json(here, name); }
+    }
+    if (std::filesystem::exists(here + "/tokenizer.model")) {
+      DYNAMIC_SECTION(name << " tokenizer.model") { check_model(here, name); }
     }
   }
 }

@@ -35,8 +35,14 @@ void clean_up(std::string& text) {
   for (const auto& pair : kPairs) replace_all(text, pair[0], pair[1]);
 }
 
+template <class Stage>
+class Cloned : public DecodeStage {
+ public:
+  StagePtr clone() const override { return std::make_unique<Stage>(static_cast<const Stage&>(*this)); }
+};
+
 // Each text by itself: `change(text, is_first)`.
-class EachText final : public DecodeStage {
+class EachText final : public Cloned<EachText> {
  public:
   using Change = std::function<void(std::string&, bool)>;
   explicit EachText(const Change& change) : change_(change) {}
@@ -53,7 +59,7 @@ class EachText final : public DecodeStage {
 };
 
 // A change that needs all of the text.
-class WholeText final : public DecodeStage {
+class WholeText final : public Cloned<WholeText> {
  public:
   explicit WholeText(const EachText::Change& change) : change_(change) {}
   void push(std::string text, Out&) override { all_ += text; }
@@ -69,7 +75,7 @@ class WholeText final : public DecodeStage {
 };
 
 // "<0xHH>" to bytes. A run of them is a text if it is UTF-8, else one U+FFFD for each byte.
-class ByteFallbackStage final : public DecodeStage {
+class ByteFallbackStage final : public Cloned<ByteFallbackStage> {
  public:
   void push(std::string text, Out& out) override {
     if (const int byte = any_case_byte(text); byte >= 0) {
@@ -116,7 +122,7 @@ class ByteFallbackStage final : public DecodeStage {
 };
 
 // GPT-2's alphabet to bytes, bytes to characters.
-class ByteLevelStage final : public DecodeStage {
+class ByteLevelStage final : public Cloned<ByteLevelStage> {
  public:
   void push(std::string text, Out& out) override {
     std::string bytes;
@@ -132,7 +138,7 @@ class ByteLevelStage final : public DecodeStage {
 };
 
 // Up to `start` leading and `stop` trailing characters of one kind, of the whole text that streams through.
-class StripStream final : public DecodeStage {
+class StripStream final : public Cloned<StripStream> {
  public:
   StripStream(std::string_view what, size_t start, size_t stop) : what_(what), start_(start), stop_(stop) {
     left_ = start_;
@@ -162,7 +168,7 @@ class StripStream final : public DecodeStage {
 };
 
 // An end of word becomes a space, except the last one.
-class BpeStage final : public DecodeStage {
+class BpeStage final : public Cloned<BpeStage> {
  public:
   explicit BpeStage(std::string_view suffix) : suffix_(suffix) {}
   void push(std::string text, Out& out) override {
@@ -187,7 +193,7 @@ class BpeStage final : public DecodeStage {
   bool any_ = false;
 };
 
-class CtcStage final : public DecodeStage {
+class CtcStage final : public Cloned<CtcStage> {
  public:
   CtcStage(std::string_view pad, std::string_view word, bool cleanup)
       : pad_(pad), word_(word), cleanup_(cleanup) {}

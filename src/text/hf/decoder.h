@@ -14,6 +14,7 @@ class DecodeStage {
   virtual ~DecodeStage() = default;
   virtual void push(std::string text, std::vector<std::string>& out) = 0;
   virtual void finish(std::vector<std::string>& /*out*/) {}
+  virtual std::unique_ptr<DecodeStage> clone() const = 0;
 };
 
 // Makes the stages of one sequence.

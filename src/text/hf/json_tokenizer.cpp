@@ -10,40 +10,6 @@
 namespace ingle::text::hf {
 namespace {
 
-// White space at the end of `text` begins here; white space at its start ends there.
-size_t space_before(std::string_view text) {
-  size_t at = text.size();
-  while (at > 0) {
-    size_t begin = at - 1;
-    while (begin > 0 && at - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
-    const Char c = char_at(text.data() + begin, text.data() + at);
-    if (begin + c.bytes != at || !(c.flags & kSpace)) break;
-    at = begin;
-  }
-  return at;
-}
-size_t space_after(std::string_view text) {
-  size_t at = 0;
-  while (at < text.size()) {
-    const Char c = char_at(text.data() + at, text.data() + text.size());
-    if (!(c.flags & kSpace)) break;
-    at += c.bytes;
-  }
-  return at;
-}
-
-bool ends_with_word(std::string_view text) {
-  if (text.empty()) return false;
-  size_t begin = text.size() - 1;
-  while (begin > 0 && text.size() - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80)
-    --begin;
-  const Char c = char_at(text.data() + begin, text.data() + text.size());
-  return begin + c.bytes == text.size() && is_word(c);
-}
-bool starts_with_word(std::string_view text) {
-  return !text.empty() && is_word(char_at(text.data(), text.data() + text.size()));
-}
-
 std::string model_type(const TokenizerJson& json, const Node& model) {
   if (!model["type"].is_null()) return model["type"].string();
   // Older files leave it out.
@@ -65,7 +31,13 @@ JsonTokenizer::JsonTokenizer(std::string_view text, std::string name, const Toke
   make_model(json, root);
   frame_ = read_post_processor(root["post_processor"], tokens_.size());
   decoder_ = read_decoder(root["decoder"]);
-  make_finders();
+  const auto as_it_is = [](const std::string& content) { return content; };
+  raw_ = std::make_unique<AddedSplitter>(added_, false, as_it_is);
+  normal_ = std::make_unique<AddedSplitter>(added_, true, [this](std::string content) {
+    Work work;
+    if (normalizer_) normalizer_->apply(content, work);
+    return content;
+  });
   set_special(config);
 }
 
@@ -170,34 +142,6 @@ void JsonTokenizer::make_model(const TokenizerJson& json, const Node& root) {
   }
 }
 
-void JsonTokenizer::make_finders() {
-  // Of equal texts the special token counts, then the first.
-  std::vector<size_t> order(added_.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_partition(order.begin(), order.end(), [this](size_t i) { return added_[i].special; });
-  for (const bool normalized : {false, true}) {
-    std::vector<std::string> texts;
-    std::vector<size_t> kept;
-    std::unordered_map<std::string, bool> seen;
-    for (const size_t i : order) {
-      if (added_[i].normalized != normalized) continue;
-      std::string text = added_[i].content;
-      Work work;
-      if (normalized && normalizer_) normalizer_->apply(text, work);
-      if (text.empty() || !seen.emplace(text, true).second) continue;
-      texts.push_back(std::move(text));
-      kept.push_back(i);
-    }
-    std::vector<AddedTokens::Token> all, plain;
-    for (size_t k = 0; k < kept.size(); ++k) {
-      const AddedTokens::Token token{texts[k], static_cast<TokenId>(kept[k])};
-      all.push_back(token);
-      if (!added_[kept[k]].special) plain.push_back(token);
-    }
-    (normalized ? normal_ : raw_) = std::make_unique<Finders>(all, plain);
-  }
-}
-
 std::optional<TokenId> JsonTokenizer::find_text(const std::optional<std::string>& text) const {
   if (!text || text->empty()) return std::nullopt;
   for (const AddedToken& token : added_) {
@@ -264,7 +208,7 @@ std::vector<TokenId> JsonTokenizer::encode_counted(std::string_view text, Encode
   if (options.add_special) out = frame_.prefix;
   EncodeState state(text.size());
   const auto token = [&out](TokenId id) { out.push_back(id); };
-  split(*raw_, options.parse_special, text, token, [&](size_t begin, size_t end) {
+  raw_->split(text, options.parse_special, token, [&](size_t begin, size_t end) {
     std::string normal;
     std::string_view part = text.substr(begin, end - begin);
     if (normalizer_) {
@@ -272,35 +216,13 @@ std::vector<TokenId> JsonTokenizer::encode_counted(std::string_view text, Encode
       normalizer_->apply(normal, state.work);
       part = normal;
     }
-    split(*normal_, options.parse_special, part, token, [&](size_t from, size_t to) {
+    normal_->split(part, options.parse_special, token, [&](size_t from, size_t to) {
       encode_plain(part.substr(from, to - from), begin == 0 && from == 0, out, state);
     });
   });
   work = state.work;
   if (options.add_special) out.insert(out.end(), frame_.suffix.begin(), frame_.suffix.end());
   return out;
-}
-
-template <class OnToken, class OnPlain>
-void JsonTokenizer::split(const Finders& finders, bool parse_special, std::string_view text, OnToken token,
-                          OnPlain plain) const {
-  std::vector<AddedTokens::Match> matches;
-  (parse_special ? finders.with_special : finders.without).find(text, matches);
-  size_t kept = 0;
-  for (const AddedTokens::Match& m : matches) {
-    const AddedToken& t = added_[static_cast<size_t>(m.id)];
-    size_t begin = m.begin, end = m.end;
-    if (t.single_word && (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end))))
-      continue;
-    const size_t free = std::min(kept, begin);
-    if (t.lstrip) begin = std::max(kept, free + space_before(text.substr(free, begin - free)));
-    // Where the token before has taken white space beyond this one's end, it has taken all of it.
-    if (t.rstrip) end = std::max(kept, end + (kept > end ? 0 : space_after(text.substr(end))));
-    if (kept < begin) plain(kept, begin);
-    token(static_cast<TokenId>(t.id));
-    kept = end;
-  }
-  if (kept < text.size()) plain(kept, text.size());
 }
 
 void JsonTokenizer::encode_plain(std::string_view text, bool at_start, std::vector<TokenId>& out,
@@ -316,6 +238,11 @@ class JsonTokenizer::Stream final : public DecodeStream {
  public:
   Stream(const JsonTokenizer& owner, bool skip_special)
       : owner_(owner), skip_special_(skip_special), stages_(owner.decoder_.stages()) {}
+
+  Stream(const Stream& other) : owner_(other.owner_), skip_special_(other.skip_special_) {
+    for (const auto& stage : other.stages_) stages_.push_back(stage->clone());
+  }
+  std::unique_ptr<DecodeStream> clone() const override { return std::make_unique<Stream>(*this); }
 
   std::string push(TokenId id) override {
     const TokenKind kind = owner_.kind(id);

@@ -1,6 +1,6 @@
 // The tokenizer of a tokenizer.json. Tests use it directly to count work.
 #pragma once
-#include "text/added_tokens.h"
+#include "text/hf/added_splitter.h"
 #include "text/hf/config.h"
 #include "text/hf/decoder.h"
 #include "text/hf/model.h"
@@ -27,25 +27,14 @@ class JsonTokenizer final : public Tokenizer {
 
  private:
   class Stream;
-  // Added tokens to look for in one state of the text, with and without the special ones.
-  struct Finders {
-    explicit Finders(const std::vector<AddedTokens::Token>& all, const std::vector<AddedTokens::Token>& plain)
-        : with_special(all), without(plain) {}
-    AddedTokens with_special, without;
-  };
   size_t index(TokenId id) const;
   void read_tokens(const TokenizerJson& json, const Node& root, const TokenizerConfig& config);
   void read_added(const Node& root, const TokenizerConfig& config);
   void list_tokens(const TokenizerJson& json);
   void make_model(const TokenizerJson& json, const Node& root);
-  void make_finders();
   void set_special(const TokenizerConfig& config);
   std::optional<TokenId> find_text(const std::optional<std::string>& text) const;
 
-  // Calls `token(id)` and `plain(begin, end)` for the parts of `text` in their order.
-  template <class OnToken, class OnPlain>
-  void split(const Finders& finders, bool parse_special, std::string_view text, OnToken token,
-             OnPlain plain) const;
   void encode_plain(std::string_view text, bool at_start, std::vector<TokenId>& out,
                     EncodeState& state) const;
 
@@ -56,7 +45,7 @@ class JsonTokenizer final : public Tokenizer {
   std::unique_ptr<Model> model_;
   Frame frame_;
   DecoderChain decoder_;
-  std::unique_ptr<Finders> raw_, normal_;  // in the text as it is, in the normalised one
+  std::unique_ptr<AddedSplitter> raw_, normal_;  // in the text as it is, in the normalised one
   Special special_;
 };
 

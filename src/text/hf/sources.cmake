@@ -1,4 +1,5 @@
 set(HF_SOURCES
+    hf/added_splitter.cpp
     hf/bpe_model.cpp
     hf/class_run.cpp
     hf/config.cpp
@@ -14,5 +15,6 @@ set(HF_SOURCES
     hf/precompiled.cpp
     hf/regex.cpp
     hf/sentencepiece.cpp
+    hf/sentencepiece_model.cpp
     hf/unigram_model.cpp
     hf/word_models.cpp)
