@@ -9,6 +9,7 @@
 #include "models/architecture.h"
 #include "quant/weight.h"
 #include "text/byte_tokenizer.h"
+#include "text/hugging_face.h"
 #include "text/ids_tokenizer.h"
 
 namespace ingle {
@@ -38,18 +39,38 @@ ModelInfo describe(const formats::Checkpoint& file, const models::Config& config
   return info;
 }
 
-// A folder without a tokenizer that we read still runs, on ids.
-std::shared_ptr<const text::Tokenizer> load_tokenizer(const formats::Checkpoint& file) {
-  if (file.naming() == formats::Naming::gguf) return text::load_gguf_tokenizer(file);
-  return text::make_ids_tokenizer(file.name(), models::Config(file).n_vocab);
+struct TextSide {
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::string chat_template;  // empty: none
+};
+
+// A folder without a tokenizer still runs, on ids.
+TextSide load_text(const formats::Checkpoint& file) {
+  if (file.naming() == formats::Naming::gguf) {
+    const std::string* source = file.find_string("tokenizer.chat_template");
+    return {text::load_gguf_tokenizer(file), source ? *source : std::string()};
+  }
+  const auto read = [&file](const std::string& name) -> std::optional<std::string> {
+    const ByteSourcePtr source = file.companion(name);
+    if (!source) return std::nullopt;
+    constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+    if (source->size() > kMostBytes) fail(Code::unsupported, source->name(), "is larger than 1 GiB");
+    std::string out(static_cast<size_t>(source->size()), '\0');
+    source->read(0, std::as_writable_bytes(std::span(out)));
+    return out;
+  };
+  if (!file.companion("tokenizer.json") && !file.companion("tokenizer.model")) {
+    return {text::make_ids_tokenizer(file.name(), models::Config(file).n_vocab), {}};
+  }
+  text::FolderTokenizer folder = text::load_folder_tokenizer(read, file.name());
+  return {std::move(folder.tokenizer), std::move(folder.chat_template)};
 }
 
-void load_template(const formats::Checkpoint& file, Model::Impl& model) {
-  const std::string* source = file.find_string("tokenizer.chat_template");
-  if (!source) return;
-  model.template_source = *source;
+void compile_template(std::string source, Model::Impl& model) {
+  if (source.empty()) return;
+  model.template_source = std::move(source);
   try {
-    model.chat_template = text::ChatTemplate::compile(*source, "chat_template");
+    model.chat_template = text::ChatTemplate::compile(model.template_source, "chat_template");
   } catch (const Error& e) {
     if (e.code() == Code::out_of_memory) throw;
     model.template_error = e.what();  // the model still runs on raw text
@@ -58,7 +79,8 @@ void load_template(const formats::Checkpoint& file, Model::Impl& model) {
 
 Model load_checkpoint(const Runtime& runtime, formats::CheckpointPtr file, const ModelOptions& options) {
   if (file->tensors().empty()) fail(Code::unsupported, file->name(), "holds a vocabulary only, no weights");
-  auto model = std::make_shared<Model::Impl>(Tokenizer(load_tokenizer(*file)));
+  TextSide text = load_text(*file);
+  auto model = std::make_shared<Model::Impl>(Tokenizer(std::move(text.tokenizer)));
   model->runtime = runtime.impl();
   model->checkpoint = file;
   const auto backend = backends::make_backend(options.backend, model->runtime->backend_context());
@@ -74,7 +96,7 @@ Model load_checkpoint(const Runtime& runtime, formats::CheckpointPtr file, const
   model->info.weight_bytes = program->weight_bytes();
   model->info.kernels = program->kernels();
   model->runner = std::make_unique<engine::Runner>(std::move(program));
-  load_template(*file, *model);
+  compile_template(std::move(text.chat_template), *model);
   return Model(std::move(model));
 }
 

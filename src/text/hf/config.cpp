@@ -75,6 +75,11 @@ std::string read_template(const Node& node) {
   return {};
 }
 
+void take_ends(const Node& ends, TokenizerConfig& out) {
+  if (!ends.is_array()) return out.ends.push_back(ends.integer());
+  for (size_t i = 0; i < ends.size() && i < kMostEnds; ++i) out.ends.push_back(ends.at(i).integer());
+}
+
 }  // namespace
 
 AddedToken read_added_token(const Node& node) {
@@ -109,13 +114,12 @@ TokenizerConfig read_tokenizer_config(const FolderReader& read, const std::strin
       out.added.push_back(std::move(t));
     }
   }
-  if (const auto generation = read_document(read, folder, "generation_config.json")) {
-    const Node ends = generation->root()["eos_token_id"];
-    if (ends.is_array()) {
-      for (size_t i = 0; i < ends.size() && i < kMostEnds; ++i) out.ends.push_back(ends.at(i).integer());
-    } else if (!ends.is_null()) {
-      out.ends.push_back(ends.integer());
-    }
+  // A model's own configuration says it where there is none for generation.
+  for (const char* name : {"generation_config.json", "config.json"}) {
+    const auto document = read_document(read, folder, name);
+    if (!document || document->root()["eos_token_id"].is_null()) continue;
+    take_ends(document->root()["eos_token_id"], out);
+    break;
   }
   if (auto text = read("chat_template.jinja")) {
     out.chat_template = std::move(*text);

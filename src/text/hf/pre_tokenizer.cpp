@@ -2,6 +2,7 @@
 
 #include "text/hf/normalizer.h"
 #include "text/hf/pattern.h"
+#include "text/hf/scripts.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"
 
@@ -334,6 +335,7 @@ class Reader {
     if (type == "Whitespace") {  // \w+|[^\w\s]+
       return split_classes([](const Char& c, int) { return is_word(c) ? 1 : is_space(c) ? 0 : 2; });
     }
+    if (type == "UnicodeScripts") return split_classes(script_class);
     if (type == "FixedLength") {
       const Node length = node["length"];
       if (length.integer() < 1) length.corrupt("less than 1");

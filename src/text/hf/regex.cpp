@@ -14,7 +14,7 @@ namespace ingle::text::hf {
 namespace {
 
 constexpr Cut kNoMatch{std::string_view::npos, std::string_view::npos};
-constexpr uint64_t kStepsPerByte = 512, kStepsAtLeast = 100000;
+constexpr uint64_t kStepsPerByte = 512, kStepsAtLeast = 4096;
 constexpr uint32_t kHeapKiB = 64 * 1024;
 constexpr uint32_t kMatchLimit = 1u << 28;  // a backstop: the step counter strikes first
 constexpr size_t kLongestExpression = 65536;

@@ -14,6 +14,7 @@ set(HF_SOURCES
     hf/pre_tokenizer.cpp
     hf/precompiled.cpp
     hf/regex.cpp
+    hf/scripts.cpp
     hf/sentencepiece.cpp
     hf/sentencepiece_model.cpp
     hf/unigram_model.cpp
