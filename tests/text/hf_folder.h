@@ -1,7 +1,10 @@
 // Where the trained tokenizers lie.
 #pragma once
+#include <algorithm>
+#include <functional>
 #include <sstream>
 
+#include "core/error.h"
 #include "text/hugging_face.h"
 #include "vocabs.h"
 

@@ -68,7 +68,9 @@ TEST_CASE("bytes that are no whole character encode") {  // ggml-org/llama.cpp#8
            {"\xE6\xAD", "\xFF", "\xC0\x80", "a\xED\xA0\x80z", "\xF4\x90\x80\x80", "\x80\x80", "é\xC3"}) {
         const auto ids = t->encode(bytes, {.parse_special = true, .add_special = true});
         CHECK_NOTHROW(t->decode(ids, true));
-        if (!name.starts_with("bpe-") || name == "bpe-clip" || name == "bpe-roberta") continue;
+        // These rewrite their texts, or decode one of their own tokens to another character.
+        if (!name.starts_with("bpe-") || name == "bpe-clip" || name == "bpe-roberta" || name == "bpe-neox")
+          continue;
         std::string back;
         for (const text::TokenId id : t->encode(bytes, {})) back += t->piece(id);
         CHECK(back == bytes);
@@ -90,8 +92,10 @@ TEST_CASE("a role token that takes the white space behind it does so") {  // mic
     std::string json = R"({"added_tokens":[)";
     int id = 3;
     for (const char* role : {"<|system|>", "<|end|>", "<|user|>"}) {
-      json += (id > 3 ? "," : "") + (R"({"id":)" + std::to_string(id++)) + R"(,"content":")" + role +
-              R"(","special":true,)" + flags + "}";
+      if (id > 3) json += ",";
+      json +=
+          R"({"id":)" + std::to_string(id) + R"(,"content":")" + role + R"(","special":true,)" + flags + "}";
+      ++id;
     }
     return text::load_tokenizer_json(
         json +

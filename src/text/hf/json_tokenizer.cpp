@@ -205,6 +205,7 @@ std::vector<TokenId> JsonTokenizer::encode_counted(std::string_view text, Encode
   out.reserve(text.size() / 4 + 8);
   if (options.add_special) out = frame_.prefix;
   EncodeState state(text.size());
+  state.work.scanned = text.size();
   const auto token = [&out](TokenId id) { out.push_back(id); };
   raw_->split(text, options.parse_special, token, [&](size_t begin, size_t end) {
     std::string normal;

@@ -194,6 +194,7 @@ std::vector<TokenId> SentencePieceTokenizer::encode_counted(std::string_view tex
   out.reserve(text.size() / 4 + 8);
   if (options.add_special && special_.add_bos) out.push_back(*special_.bos);
   EncodeState state(text.size());
+  state.work.scanned = text.size();
   splitter_->split(
       text, options.parse_special, [&out](TokenId id) { out.push_back(id); },
       [&](size_t begin, size_t end) {
