@@ -16,20 +16,22 @@ struct PlanBuffer {
   int64_t width = 0;  // f32 values per token
 };
 
-// A tensor that had to be laid out anew (a transposed one) when the plan was made.
-struct MadeTensor {
-  DType type = DType::f32;
-  Shape shape;
-  std::vector<std::byte> bytes;
-};
-using MadeTensorPtr = std::shared_ptr<const MadeTensor>;
-
 // A matrix [rows, cols] out of a tensor of the checkpoint; read and packed by the backend when it prepares.
 struct PlanWeight {
   const formats::TensorInfo* tensor = nullptr;
   int64_t rows = 0, cols = 0;
-  std::vector<int64_t> source_rows;  // row i is the tensor's row source_rows[i]; empty: row i
-  MadeTensorPtr made;                // read instead of the checkpoint's bytes, where not null
+  std::vector<int64_t> source_rows;  // row i is the slice's row source_rows[i]; empty: row start + i * step
+  int64_t start = 0, step = 1;
+  // The slice: so many of the tensor's rows (all dimensions but the last make rows), from first_row on; 0:
+  // all.
+  int64_t first_row = 0, slice_rows = 0;
+  bool transposed = false;  // the slice holds columns: row i is its column, by the rule above
+
+  int64_t source_row(int64_t i) const {
+    return source_rows.empty() ? start + i * step : source_rows[static_cast<size_t>(i)];
+  }
+  // Are the rows those of the slice, in its order?
+  bool in_order() const { return transposed || (source_rows.empty() && start == 0 && step == 1); }
 };
 // A vector of f32 values (norm weights, biases), decoded when the plan is made.
 struct PlanVector {
@@ -59,12 +61,6 @@ struct Plan {
   int64_t n_context = 0;    // what the model was trained for
   int64_t n_positions = 0;  // there are no positions from here on; 0: no end
 };
-// The bytes of a weight: a view of the checkpoint's mapping, of `scratch`, or of what was made.
-inline TensorView view_of(const Plan& plan, const PlanWeight& weight, std::vector<std::byte>& scratch) {
-  if (weight.made)
-    return {weight.made->type, weight.made->shape, weight.made->bytes.data(), weight.made->bytes.size()};
-  return plan.checkpoint->view(*weight.tensor, scratch);
-}
 using PlanPtr = std::shared_ptr<const Plan>;
 
 }  // namespace ingle::backends

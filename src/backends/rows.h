@@ -29,6 +29,13 @@ struct BatchRows {
 std::span<const double> frequencies(const PlanRotation& rotation, const Slice& slice,
                                     std::vector<double>& scratch);
 
+// The first position that a query sees.
+inline int64_t first_seen(const op::Attend& o, const kv::PartSpec& part, int64_t position) {
+  if (part.window == 0) return 0;
+  if (o.chunked) return position / part.window * part.window;
+  return position < part.window ? 0 : position - part.window + 1;
+}
+
 // Writes each slice's status: numeric when one of its logits is NaN or infinite.
 void check_logits(const Batch& batch, int64_t n_vocab) noexcept;
 

@@ -23,10 +23,18 @@ const char* op_name(const Op& op) {
                                            "conv",
                                            "scan",
                                            "gather_wanted",
+                                           "gate",
+                                           "copy",
+                                           "head_linear",
+                                           "route",
+                                           "expert_linear",
+                                           "combine",
                                            "output",
                                            "attention_input",
                                            "project_residual",
                                            "gated_ffn",
+                                           "mla",
+                                           "moe",
                                            "head"};
   static_assert(std::size(kNames) == std::variant_size_v<Op>);
   return kNames[op.index()];

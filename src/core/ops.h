@@ -11,7 +11,15 @@ using Id = int32_t;  // of a buffer, weight, vector, rotation or state part
 constexpr Id kNone = -1;
 
 enum class NormKind : uint8_t { none, rms, layer };
-enum class Activation : uint8_t { silu = 0, gelu_tanh = 1, gelu_erf = 2, relu = 3, relu2 = 4 };
+enum class Activation : uint8_t {
+  silu = 0,
+  gelu_tanh = 1,
+  gelu_erf = 2,
+  relu = 3,
+  relu2 = 4,
+  sigmoid = 5,
+  softplus = 6
+};
 
 struct NormSpec {
   NormKind kind = NormKind::none;
@@ -21,6 +29,36 @@ struct NormSpec {
 struct LinearSpec {
   Id weight = kNone;  // [out, in]
   Id bias = kNone;    // vector [out]
+};
+// act(gate) * up with a bound on both: gate <= limit, |up| <= limit; act takes alpha * gate and is divided by
+// alpha; up + up_offset (gpt-oss: SiLU, limit 7, alpha 1.702, offset 1).
+struct GluBound {
+  float limit = 0;  // 0: no bound, and the rest does not count
+  float alpha = 1, up_offset = 0;
+};
+// Matrices of equal shape [out, in], as consecutive weights of the plan: of experts, or of heads.
+struct BankSpec {
+  Id weight = kNone;  // the first of them
+  Id bias = kNone;    // vector [count * out]
+  int32_t count = 0;
+};
+// How experts score.
+enum class RouterScore : uint8_t {
+  softmax,            // over all experts
+  sigmoid,            // each on its own
+  softmax_of_chosen,  // the best logits, then softmax over those
+  sparsemixer         // two experts, each against those near it (Phi-3.5-MoE)
+};
+struct RouterSpec {
+  RouterScore score = RouterScore::softmax;
+  int32_t n_experts = 0, n_used = 0;
+  int32_t n_groups = 1, n_groups_used = 1;  // experts are chosen out of the groups that score best
+  int32_t group_best = 1;                   // a group's score: the sum of so many of its best
+  Id correction = kNone;   // vector [n_experts], added to the scores that choose, not to those that weigh
+  bool normalise = false;  // the chosen weights sum to 1, before `scale`
+  float scale = 1;
+  float softcap = 0;  // of the logits; 0: off
+  float jitter = 0;   // sparsemixer: how near is near
 };
 struct HeadShape {
   int32_t n_heads = 0, n_kv_heads = 0;  // query heads share kv heads in runs of n_heads / n_kv_heads
@@ -64,14 +102,17 @@ struct Attend {
   Id part;
   int32_t layer;
   HeadShape heads;
-  float scale;    // of the logits
-  float softcap;  // 0: off
-  Id slopes =
-      kNone;  // vector [n_heads]: ALiBi, slope * (key's position - query's) is added to the scaled logits
+  float scale;           // of the logits
+  float softcap;         // 0: off
+  Id sinks = kNone;      // vector [n_heads]: logits that take weight but have no value
+  bool chunked = false;  // of the window, only positions in the query's own run of `window` are seen
+  // vector [n_heads]: ALiBi, slope * (key's position - query's) is added to the scaled logits
+  Id slopes = kNone;
 };
 struct Glu {  // out = act(gate) * up
   Id gate, up, out;
   Activation act;
+  GluBound bound = {};
 };
 struct Activate {
   Id in, out;
@@ -95,6 +136,16 @@ struct ScaleByPosition {
 };
 struct Add {
   Id a, b, out;
+};
+struct Gate {  // x *= act(gate); each value of the gate goes for `group` values of x
+  Id x, gate;
+  Activation act;
+  int32_t group;
+};
+struct Copy {  // `count` runs of `width` values; a stride of 0 repeats one run
+  Id in, out;
+  int32_t in_offset, in_stride, out_offset, out_stride;
+  int32_t width, count;
 };
 struct Scale {
   Id in, out;
@@ -135,6 +186,30 @@ struct Scan {
 struct GatherWanted {  // keeps the rows whose logits are wanted
   Id in, out;
 };
+struct HeadLinear {  // run h of `out` = matrix h of the bank times run h of `in`; out's runs are out_stride
+                     // apart
+  Id in, out;
+  BankSpec w;
+  int32_t out_offset, out_stride;
+};
+// Experts. A token has n_used slots, in ascending order of their experts; a route is n_used numbers of
+// experts, then their weights.
+struct Route {
+  Id logits, routes;
+  RouterSpec router;
+};
+struct ExpertLinear {  // slot s of `out` = w[expert of s] in (+ bias), `in` being one row or a run per slot
+  Id in, out, routes;
+  BankSpec w;
+  int32_t n_used;
+  bool slots;  // `in` has a run per slot
+  bool weigh;  // times the slot's weight, before the bias
+};
+struct Combine {  // out = sum over slots of `in`, in their order, times the slots' weights when `weigh`
+  Id in, routes, out;
+  int32_t n_used;
+  bool weigh;
+};
 struct Output {  // the rows of `in` are the step's logits
   Id in;
 };
@@ -163,6 +238,51 @@ struct GatedFfn {  // x += post(down(act(gate(norm(x))) * up(norm(x))))
   Activation act;
   NormSpec post;
 };
+// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): keys and values of all heads come from one
+// latent row, beside a rotated key that all heads share. x += post(out(attention)). The state holds
+// - absorbed (k_up and v_up given, per head): the rotated key and the latent, as one kv head; q and the
+// output of a head
+//   go through its up-projections, turned round;
+// - plain (k_all and v_all given): keys and values of every head.
+struct Mla {
+  Id x;
+  NormSpec norm;
+  LinearSpec q_a;  // none: q comes from the normed row itself
+  NormSpec q_norm;
+  LinearSpec q_rope, q_nope;  // [n_heads * rope, …], [n_heads * nope, …]
+  LinearSpec latent;          // [rank, width of x]
+  NormSpec latent_norm;
+  LinearSpec k_rope;        // [rope, width of x]
+  BankSpec k_up, v_up;      // per head [rank, nope], [dv, rank]
+  LinearSpec k_all, v_all;  // [n_heads * nope, rank], [n_heads * dv, rank]
+  LinearSpec out;
+  NormSpec post;
+  float residual = 1;  // of what is added
+  Id rotation;
+  Id part;
+  int32_t layer;
+  int32_t n_heads, rope, nope, rank, dv;
+  float scale;
+  // Of queries: see ScaleByPosition; beta = 0: off.
+  float beta = 0;
+  int32_t span = 1, offset = 0;
+};
+struct Moe {  // x += post(sum of the chosen experts, each down(act(gate(n)) * up(n)), + shared(n)), n =
+              // norm(x)
+  Id x;
+  Id in = kNone;  // kNone: x
+  NormSpec norm;
+  LinearSpec router;
+  RouterSpec route;
+  BankSpec gate, up, down;  // gate may be none: down(act(up(n)))
+  Activation act;
+  GluBound bound;
+  bool weigh_input;                                // the weight goes on an expert's input, not on its output
+  LinearSpec shared_gate, shared_up, shared_down;  // none: no shared expert
+  LinearSpec shared_weight;                        // [1, in]: the shared output is times its sigmoid
+  float scale = 1;                                 // of all that is added
+  NormSpec post;
+};
 struct Head {  // logits of the wanted rows: softcap(w norm(x) * scale)
   Id x;
   NormSpec norm;
@@ -172,11 +292,11 @@ struct Head {  // logits of the wanted rows: softcap(w norm(x) * scale)
 
 }  // namespace op
 
-using Op =
-    std::variant<op::Embed, op::AddPositions, op::Xielu, op::Clamp, op::ScaleByPosition, op::Norm, op::Linear,
-                 op::Rope, op::StoreKv, op::Attend, op::Glu, op::Activate, op::Add, op::Scale, op::Softcap,
-                 op::Conv, op::Scan, op::GatherWanted, op::Output, op::AttentionInput, op::ProjectResidual,
-                 op::GatedFfn, op::Head>;
+using Op = std::variant<op::Embed, op::AddPositions, op::Xielu, op::Clamp, op::ScaleByPosition, op::Norm,
+                        op::Linear, op::Rope, op::StoreKv, op::Attend, op::Glu, op::Activate, op::Add,
+                        op::Scale, op::Softcap, op::Conv, op::Scan, op::GatherWanted, op::Gate, op::Copy,
+                        op::HeadLinear, op::Route, op::ExpertLinear, op::Combine, op::Output,
+                        op::AttentionInput, op::ProjectResidual, op::GatedFfn, op::Mla, op::Moe, op::Head>;
 
 const char* op_name(const Op& op);
 

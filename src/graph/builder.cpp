@@ -36,6 +36,10 @@ int64_t whole_rows(const TensorName& name, const RowOrder& order, int64_t rows) 
   return order.whole;
 }
 
+bool turns_of(const quant::QuantFormat& f) {
+  return f.dtype.block_elems == 1 && (f.dtype.block_bytes == 2 || f.dtype.block_bytes == 4);
+}
+
 }  // namespace
 
 GraphBuilder::GraphBuilder(formats::CheckpointPtr checkpoint, kv::StateType state_type)
@@ -73,39 +77,51 @@ const formats::TensorInfo& GraphBuilder::claim(const TensorName& name, int64_t r
     const Shape expected = rows == 1 ? Shape{cols} : Shape{rows, cols};
     fail(Code::corrupt, where, format("has shape {}, expected {}", tensor->shape.text(), expected.text()));
   }
-  if (const quant::QuantFormat* f = quant::find_format(tensor->type); !f || !f->decode_rows)
-    fail(Code::unsupported, where,
-         format("has type {}, which holds no weights", f ? f->name : std::string_view("unknown")));
+  check_type(*tensor);
   claimed_.insert(tensor);
   return *tensor;
 }
 
-// Found again for the other parts of a fused tensor.
-backends::MadeTensorPtr GraphBuilder::transposed(const formats::TensorInfo& tensor) {
-  for (const backends::PlanWeight& w : plan_.weights)
-    if (w.tensor == &tensor && w.made) return w.made;
-  const DTypeInfo* type = quant::dtype_table().find(tensor.type);
-  if (!type || type->block_elems != 1)
+const formats::TensorInfo& GraphBuilder::claim(const TensorName& name, const Shape& shape) {
+  const std::string& wanted = pick(name);
+  const formats::TensorInfo* tensor = lookup(name);
+  if (!tensor) fail(Code::corrupt, checkpoint().name(), format("tensor '{}' is missing", wanted));
+  if (tensor->shape != shape)
+    fail(Code::corrupt, checkpoint().name() + ", tensor " + wanted,
+         format("has shape {}, expected {}", tensor->shape.text(), shape.text()));
+  check_type(*tensor);
+  claimed_.insert(tensor);
+  return *tensor;
+}
+
+void GraphBuilder::check_type(const formats::TensorInfo& tensor) const {
+  if (const quant::QuantFormat* f = quant::find_format(tensor.type); !f || !f->decode_rows)
     fail(Code::unsupported, checkpoint().name() + ", tensor " + tensor.name,
-         "is stored transposed in a type whose elements do not stand alone");
-  std::vector<std::byte> scratch;
-  const TensorView view = checkpoint().view(tensor, scratch);
-  const int64_t rows = tensor.shape.rows(), cols = tensor.shape.back();
-  auto made = std::make_shared<backends::MadeTensor>(
-      backends::MadeTensor{tensor.type, {cols, rows}, std::vector<std::byte>(tensor.bytes)});
-  const size_t size = type->block_bytes;
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < cols; ++c)
-      std::memcpy(made->bytes.data() + static_cast<size_t>(c * rows + r) * size,
-                  view.data + static_cast<size_t>(r * cols + c) * size, size);
-  return made;
+         format("has type {}, which holds no weights", f ? f->name : std::string_view("unknown")));
+}
+
+bool GraphBuilder::turns(const TensorName& name) const {
+  const formats::TensorInfo* tensor = lookup(name);
+  const quant::QuantFormat* f = tensor ? quant::find_format(tensor->type) : nullptr;
+  return f && turns_of(*f);
+}
+
+void GraphBuilder::check_turns(const formats::TensorInfo& tensor) const {
+  const quant::QuantFormat* f = quant::find_format(tensor.type);
+  if (!turns_of(*f))
+    fail(Code::unsupported, checkpoint().name() + ", tensor " + tensor.name,
+         format("is stored transposed, which {} cannot be: its elements do not stand alone", f->name));
 }
 
 Id GraphBuilder::matrix(const TensorName& name, int64_t rows, int64_t cols, RowOrder order) {
   const int64_t whole = whole_rows(name, order, rows);
   const formats::TensorInfo& tensor = order.transposed ? claim(name, cols, whole) : claim(name, whole, cols);
-  backends::PlanWeight weight{&tensor, rows, cols, {}, {}};
-  if (order.transposed) weight.made = transposed(tensor);
+  if (order.transposed) check_turns(tensor);
+  backends::PlanWeight weight;
+  weight.transposed = order.transposed;
+  weight.tensor = &tensor;
+  weight.rows = rows;
+  weight.cols = cols;
   if (!is_identity(order)) {
     weight.source_rows.resize(static_cast<size_t>(rows));
     for (int64_t i = 0; i < rows; ++i) weight.source_rows[static_cast<size_t>(i)] = source_row(order, i);
@@ -113,36 +129,66 @@ Id GraphBuilder::matrix(const TensorName& name, int64_t rows, int64_t cols, RowO
   // Tied embeddings: the same tensor in the same order is one weight.
   for (size_t i = 0; i < plan_.weights.size(); ++i) {
     const backends::PlanWeight& w = plan_.weights[i];
-    if (w.tensor == &tensor && w.rows == rows && w.source_rows == weight.source_rows)
+    if (w.tensor == &tensor && w.rows == rows && w.slice_rows == 0 && w.transposed == weight.transposed &&
+        w.source_rows == weight.source_rows)
       return static_cast<Id>(i);
   }
+  return add(std::move(weight));
+}
+
+Id GraphBuilder::add(backends::PlanWeight weight) {
   plan_.weights.push_back(std::move(weight));
   return static_cast<Id>(plan_.weights.size() - 1);
 }
 
+Id GraphBuilder::part(const TensorName& name, const Shape& whole, int64_t rows, int64_t cols, Part part) {
+  const formats::TensorInfo& tensor = claim(name, whole);
+  backends::PlanWeight w;
+  w.tensor = &tensor;
+  w.rows = rows;
+  w.cols = cols;
+  w.source_rows = std::move(part.source_rows);
+  w.start = part.start;
+  w.step = part.step;
+  w.first_row = part.first_row;
+  w.slice_rows = part.slice_rows ? part.slice_rows : whole.rows();
+  w.transposed = part.transposed;
+  // Rows of the weight are rows of the slice, or columns of it.
+  const int64_t most = w.transposed ? whole.back() : w.slice_rows;
+  bool fits = w.first_row >= 0 && w.slice_rows <= whole.rows() - w.first_row && rows > 0 &&
+              (w.transposed ? w.slice_rows : whole.back()) == cols &&
+              (w.source_rows.empty() || static_cast<int64_t>(w.source_rows.size()) == rows);
+  for (int64_t i = 0; fits && i < rows; ++i) fits = w.source_row(i) >= 0 && w.source_row(i) < most;
+  if (!fits)
+    fail(Code::internal, "graph builder, tensor " + tensor.name,
+         format("[{}, {}] does not lie in {} as was said", rows, cols, whole.text()));
+  if (w.transposed) check_turns(tensor);
+  return add(std::move(w));
+}
+
+Id GraphBuilder::made_vector(std::vector<float> values) {
+  plan_.vectors.push_back({std::move(values)});
+  return static_cast<Id>(plan_.vectors.size() - 1);
+}
+
 std::vector<float> GraphBuilder::values(const TensorName& name, int64_t n) {
-  const formats::TensorInfo& tensor = claim(name, 1, n);
+  return decoded(claim(name, 1, n));
+}
+std::vector<float> GraphBuilder::values(const TensorName& name, const Shape& shape) {
+  return decoded(claim(name, shape));
+}
+std::vector<float> GraphBuilder::decoded(const formats::TensorInfo& tensor) const {
   std::vector<std::byte> scratch;
   const quant::QuantWeight w = quant::block_weight(checkpoint().view(tensor, scratch), tensor.name);
-  std::vector<float> out(static_cast<size_t>(n));
-  w.format->decode_rows(w, 0, 1, out.data());
+  std::vector<float> out(static_cast<size_t>(tensor.shape.elements()));
+  w.format->decode_rows(w, 0, tensor.shape.rows(), out.data());
   return out;
 }
 
 std::vector<float> GraphBuilder::flat_values(const TensorName& name, int64_t n) {
   const formats::TensorInfo* tensor = lookup(name);
   if (!tensor || tensor->shape.elements() != n || tensor->shape.rank() < 2) return values(name, n);
-  claim(name, tensor->shape.rows(), tensor->shape.back());
-  std::vector<std::byte> scratch;
-  const quant::QuantWeight w = quant::block_weight(checkpoint().view(*tensor, scratch), tensor->name);
-  std::vector<float> out(static_cast<size_t>(n));
-  w.format->decode_rows(w, 0, tensor->shape.rows(), out.data());
-  return out;
-}
-
-Id GraphBuilder::made_vector(std::vector<float> values) {
-  plan_.vectors.push_back({std::move(values)});
-  return static_cast<Id>(plan_.vectors.size() - 1);
+  return decoded(claim(name, tensor->shape));
 }
 
 Id GraphBuilder::vector(const TensorName& name, int64_t n, RowOrder order, float plus) {

@@ -27,6 +27,14 @@ struct RowOrder {
   bool transposed = false;       // stored as [in, out]
 };
 
+// A matrix inside a larger tensor.
+struct Part {
+  int64_t first_row = 0, slice_rows = 0;  // rows of the tensor that hold it; 0: all
+  bool transposed = false;                // those rows are its columns
+  int64_t start = 0, step = 1;            // row i is the slice's row (or column) start + i * step
+  std::vector<int64_t> source_rows = {};  // or, where not empty, source_rows[i]
+};
+
 class GraphBuilder {
  public:
   GraphBuilder(formats::CheckpointPtr checkpoint, kv::StateType state_type);
@@ -37,11 +45,15 @@ class GraphBuilder {
   Id matrix(const TensorName& name, int64_t rows, int64_t cols, RowOrder order = {});
   // `plus` is added to each value.
   Id vector(const TensorName& name, int64_t n, RowOrder order = {}, float plus = 0);
+  // [rows, cols] out of a tensor of the given shape, in which several matrices lie.
+  Id part(const TensorName& name, const Shape& whole, int64_t rows, int64_t cols, Part part);
   Id find_vector(const TensorName& name, int64_t n, RowOrder order = {});  // kNone when the tensor is absent
+  Id made_vector(std::vector<float> values);                               // of the builder's own making
   std::vector<float> values(const TensorName& name, int64_t n);  // claimed, decoded, not kept in the plan
   // All of a tensor of n values in whatever shape.
   std::vector<float> flat_values(const TensorName& name, int64_t n);
-  Id made_vector(std::vector<float> values);  // of the builder's own making
+  std::vector<float> values(const TensorName& name, const Shape& shape);
+  bool turns(const TensorName& name) const;  // can its columns be taken as rows?
   void leave_out(
       const TensorName& name);  // claimed without use, for tensors that a container carries in vain
 
@@ -65,8 +77,12 @@ class GraphBuilder {
   // By the container's name; in Hugging Face checkpoints also without its first part, since some were saved
   // from the inner model ("h.0.ln_1" for "transformer.h.0.ln_1").
   const formats::TensorInfo* lookup(const TensorName& name) const;
-  backends::MadeTensorPtr transposed(const formats::TensorInfo& tensor);
   const formats::TensorInfo& claim(const TensorName& name, int64_t rows, int64_t cols);
+  const formats::TensorInfo& claim(const TensorName& name, const Shape& shape);
+  std::vector<float> decoded(const formats::TensorInfo& tensor) const;
+  void check_type(const formats::TensorInfo& tensor) const;
+  void check_turns(const formats::TensorInfo& tensor) const;
+  Id add(backends::PlanWeight weight);
   backends::Plan plan_;
   kv::StateType state_type_;
   std::unordered_set<const formats::TensorInfo*> claimed_;

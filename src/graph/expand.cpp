@@ -38,6 +38,79 @@ class Expander {
     project(up, o.x, o.down, o.post);
   }
 
+  void operator()(const op::Mla& o) {
+    const int32_t h = o.n_heads;
+    const bool absorbed = o.k_up.weight != kNone;
+    const int32_t inner = absorbed ? o.rank : o.nope, dk = o.rope + inner, dv = absorbed ? o.rank : o.dv;
+    const Id xn = norm(o.x, o.norm, 0);
+    Id from = xn;
+    if (o.q_a.weight != kNone) {
+      from = temporary("q_a", rows(o.q_a));
+      linear(xn, from, o.q_a);
+      emit(op::Norm{from, from, o.q_norm, static_cast<int32_t>(width(from))});
+    }
+    const Id q = temporary("q", h * dk), q_rope = temporary("q_rope", h * o.rope),
+             q_nope = temporary("q_nope", h * o.nope);
+    linear(from, q_rope, o.q_rope);
+    linear(from, q_nope, o.q_nope);
+    emit(op::Rope{q_rope, o.rotation, h, o.rope});
+    emit(op::Copy{q_rope, q, 0, o.rope, 0, dk, o.rope, h});
+    const Id latent = temporary("latent", o.rank), k_rope = temporary("k_rope", o.rope);
+    linear(xn, latent, o.latent);
+    emit(op::Norm{latent, latent, o.latent_norm, o.rank});
+    linear(xn, k_rope, o.k_rope);
+    emit(op::Rope{k_rope, o.rotation, 1, o.rope});
+    const HeadShape heads{h, absorbed ? 1 : h, dk, dv};
+    const Id k = temporary("k", int64_t{heads.n_kv_heads} * dk);
+    emit(op::Copy{k_rope, k, 0, 0, 0, dk, o.rope, heads.n_kv_heads});
+    const Id attended = temporary("attended", int64_t{h} * dv);
+    if (absorbed) {
+      emit(op::HeadLinear{q_nope, q, o.k_up, o.rope, dk});
+      emit(op::Copy{latent, k, 0, 0, o.rope, 0, o.rank, 1});
+      emit(op::StoreKv{k, latent, o.part, o.layer, heads});
+    } else {
+      emit(op::Copy{q_nope, q, 0, o.nope, o.rope, dk, o.nope, h});
+      const Id k_nope = temporary("k_nope", int64_t{h} * o.nope), v = temporary("v", int64_t{h} * o.dv);
+      linear(latent, k_nope, o.k_all);
+      linear(latent, v, o.v_all);
+      emit(op::Copy{k_nope, k, 0, o.nope, o.rope, dk, o.nope, h});
+      emit(op::StoreKv{k, v, o.part, o.layer, heads});
+    }
+    if (o.beta != 0) emit(op::ScaleByPosition{q, o.beta, o.span, o.offset});
+    emit(op::Attend{q, attended, o.part, o.layer, heads, o.scale, 0});
+    Id last = attended;
+    if (absorbed) {
+      last = temporary("values", int64_t{h} * o.dv);
+      emit(op::HeadLinear{attended, last, o.v_up, 0, o.dv});
+    }
+    project(last, o.x, o.out, o.post, o.residual);
+  }
+
+  void operator()(const op::Moe& o) {
+    const Id xn = norm(o.in == kNone ? o.x : o.in, o.norm, 0);
+    const int64_t hidden = width(o.x), n_used = o.route.n_used, inner = rows(o.up.weight) * n_used;
+    const Id logits = temporary("logits", o.route.n_experts), routes = temporary("routes", 2 * n_used);
+    linear(xn, logits, o.router);
+    emit(op::Route{logits, routes, o.route});
+    const auto used = static_cast<int32_t>(n_used);
+    const Id up = temporary("up", inner), each = temporary("experts", hidden * n_used);
+    emit(op::ExpertLinear{xn, up, routes, o.up, used, false, o.weigh_input});
+    if (o.gate.weight != kNone) {
+      const Id gate = temporary("gate", inner);
+      emit(op::ExpertLinear{xn, gate, routes, o.gate, used, false, o.weigh_input});
+      emit(op::Glu{gate, up, up, o.act, o.bound});
+    } else {
+      emit(op::Activate{up, up, o.act});
+    }
+    emit(op::ExpertLinear{up, each, routes, o.down, used, true, false});
+    const Id sum = temporary("sum", hidden);
+    emit(op::Combine{each, routes, sum, used, !o.weigh_input});
+    if (o.shared_up.weight != kNone) emit(op::Add{sum, shared(o, xn), sum});
+    if (o.scale != 1.0f) emit(op::Scale{sum, sum, o.scale});
+    if (o.post.kind != NormKind::none) emit(op::Norm{sum, sum, o.post, static_cast<int32_t>(hidden)});
+    emit(op::Add{o.x, sum, o.x});
+  }
+
   void operator()(const op::Head& o) {
     const Id wanted = temporary("wanted", width(o.x));
     emit(op::GatherWanted{o.x, wanted});
@@ -59,7 +132,8 @@ class Expander {
 
  private:
   int64_t width(Id buffer) const { return plan_.buffers[static_cast<size_t>(buffer)].width; }
-  int64_t rows(const LinearSpec& w) const { return plan_.weights[static_cast<size_t>(w.weight)].rows; }
+  int64_t rows(const LinearSpec& w) const { return rows(w.weight); }
+  int64_t rows(Id weight) const { return plan_.weights[static_cast<size_t>(weight)].rows; }
 
   Id temporary(const char* role, int64_t w) {
     const auto [it, added] = temporaries_.try_emplace({role, w}, kNone);
@@ -81,14 +155,35 @@ class Expander {
   }
   void linear(Id in, Id out, const LinearSpec& w) { emit(op::Linear{in, out, w, false}); }
 
-  void project(Id in, Id x, const LinearSpec& w, const NormSpec& post) {
-    if (post.kind == NormKind::none) {
+  // The shared expert's output.
+  Id shared(const op::Moe& o, Id xn) {
+    const Id up = temporary("up", rows(o.shared_up)), out = temporary("shared", width(o.x));
+    linear(xn, up, o.shared_up);
+    if (o.shared_gate.weight != kNone) {
+      const Id gate = temporary("gate", rows(o.shared_gate));
+      linear(xn, gate, o.shared_gate);
+      emit(op::Glu{gate, up, up, o.act, o.bound});
+    } else {
+      emit(op::Activate{up, up, o.act});
+    }
+    linear(up, out, o.shared_down);
+    if (o.shared_weight.weight != kNone) {
+      const Id weight = temporary("shared weight", 1);
+      linear(xn, weight, o.shared_weight);
+      emit(op::Gate{out, weight, Activation::sigmoid, static_cast<int32_t>(width(out))});
+    }
+    return out;
+  }
+
+  void project(Id in, Id x, const LinearSpec& w, const NormSpec& post, float scale = 1) {
+    if (post.kind == NormKind::none && scale == 1.0f) {
       emit(op::Linear{in, x, w, true});
       return;
     }
     const Id y = temporary("projected", rows(w));
     linear(in, y, w);
-    emit(op::Norm{y, y, post, static_cast<int32_t>(rows(w))});
+    if (post.kind != NormKind::none) emit(op::Norm{y, y, post, static_cast<int32_t>(rows(w))});
+    if (scale != 1.0f) emit(op::Scale{y, y, scale});
     emit(op::Add{x, y, x});
   }
 

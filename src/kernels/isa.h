@@ -46,7 +46,14 @@ struct MatmulRow {
   int64_t (*scratch_bytes)(int64_t m, int64_t k);
 };
 
-enum : int32_t { kGluSilu = 0, kGluGeluTanh = 1, kGluGeluErf = 2, kGluRelu = 3, kGluRelu2 = 4 };
+enum : int32_t {
+  kGluSilu = 0,
+  kGluGeluTanh = 1,
+  kGluGeluErf = 2,
+  kGluRelu = 3,
+  kGluRelu2 = 4,
+  kGluSigmoid = 5
+};
 enum : int32_t { kKvF32 = 0, kKvF16 = 1, kKvBf16 = 2 };
 enum : int32_t { kPageTokens = 32, kSplitTokens = 256 };
 

@@ -75,6 +75,7 @@ INGLE_LANE V activation(V x) {
   if constexpr (kKind == kGluSilu) return silu_lanes(x);
   if constexpr (kKind == kGluGeluTanh) return gelu_tanh_lanes(x);
   if constexpr (kKind == kGluGeluErf) return gelu_erf_lanes(x);
+  if constexpr (kKind == kGluSigmoid) return div(set1(1.0f), add(set1(1.0f), exp_lanes(negate(x))));
   const V positive = max_of(zero(), x);  // NaN stays NaN
   return kKind == kGluRelu ? positive : mul(positive, positive);
 }

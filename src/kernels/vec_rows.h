@@ -96,6 +96,8 @@ void glu(int32_t kind, const float* gate, const float* up, float* y, int64_t n) 
       return glu_of<kGluGeluErf>(gate, up, y, n);
     case kGluRelu:
       return glu_of<kGluRelu>(gate, up, y, n);
+    case kGluSigmoid:
+      return glu_of<kGluSigmoid>(gate, up, y, n);
     default:
       return glu_of<kGluRelu2>(gate, up, y, n);
   }
@@ -115,6 +117,8 @@ void activate(int32_t kind, const float* x, float* y, int64_t n) {
       return activate_of<kGluGeluErf>(x, y, n);
     case kGluRelu:
       return activate_of<kGluRelu>(x, y, n);
+    case kGluSigmoid:
+      return activate_of<kGluSigmoid>(x, y, n);
     default:
       return activate_of<kGluRelu2>(x, y, n);
   }

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "graph/builder.h"
+#include "models/blocks_mla.h"
+#include "models/blocks_moe.h"
 #include "models/config.h"
 #include "models/names.h"
 #include "models/rope.h"
@@ -34,10 +36,11 @@ struct QkNorm {
   bool after_rope = false, weights = true;
 };
 
-// Queries of far positions are scaled by 1 + beta log(1 + floor((position + offset) / span)).
-struct Temperature {
-  double beta = 0;  // 0: off
-  int64_t span = 1, offset = 0;
+// The output of attention is times an activation of a product of the block's input. Tensor "attn_gate".
+struct AttentionGate {
+  enum Span : uint8_t { none, heads, values };  // one gate for each head, or for each of its values
+  Activation act = Activation::sigmoid;
+  Span span = none;
 };
 
 struct Attention {
@@ -51,10 +54,14 @@ struct Attention {
   int64_t window = 0;  // 0: all
   float scale = 0;     // of the logits
   float softcap = 0;
-  float clip = 0;        // bound of q, k and v before their norms; 0: off
+  float clip = 0;        // bound of q, k and v, after norms and before RoPE; 0: off
   double alibi_max = 0;  // ALiBi whose slopes go down to 2^-alibi_max; 0: off
   float alibi_scale = 1;
   Temperature temperature;
+  AttentionGate gate;
+  bool sinks = false;    // a logit per head that takes weight but has no value ("attn_sinks")
+  bool chunked = false;  // of the window, only positions in the query's own run of `window` are seen
+  float value_scale = 1;
   bool inner_norm = false;  // a norm of what the output matrix takes ("attn_sub_norm")
 };
 
@@ -77,12 +84,14 @@ struct Layer {
   bool shared_norm = false;     // of parallel blocks: one norm for both
   bool norm_after_add = false;  // each block's norm comes after the residual, and there is none before
   float residual_scale = 1;     // of each block's output
+  std::optional<Mla> mla = {};  // in place of attention
+  std::optional<Moe> moe = {};  // in place of the feed-forward block
 };
 
 enum class Positions : uint8_t { none, learned, sinusoidal };
 
 struct Decoder {
-  Names names;
+  Names names = {};
   NormKind norm = NormKind::rms;
   bool norm_weights = true;
   float norm_plus = 0;  // what Hugging Face checkpoints leave out of norm weights; GGUF files have it added

@@ -47,15 +47,21 @@ Config::Config(const formats::Checkpoint& file) : file_(&file) {
 }
 
 int64_t Config::rotated() const {
-  int64_t n = ranged(kRotated, dk, 1, dk);
-  if (const auto part = find_float(kRotatedPart); part && !has(kRotated)) {
-    if (!(*part > 0 && *part <= 1))
-      fail(Code::corrupt, file_->name() + ", key " + spelled(kRotatedPart),
-           format("is {}, expected a number above 0 and at most 1", *part));
-    n = static_cast<int64_t>(static_cast<double>(dk) * *part);
-  }
-  if (n % 2 != 0)
-    fail(Code::corrupt, file_->name() + ", key " + spelled(has(kRotatedPart) ? kRotatedPart : kRotated),
+  if (const auto part = find_float(kRotatedPart); part && !has(kRotated))
+    return rotated_part(*part, spelled(kRotatedPart));
+  return even(ranged(kRotated, dk, 1, dk), spelled(kRotated));
+}
+
+int64_t Config::rotated_part(double part, const std::string& name) const {
+  if (!(part > 0 && part <= 1))
+    fail(Code::corrupt, file_->name() + ", key " + name,
+         format("is {}, expected a number above 0 and at most 1", part));
+  return even(static_cast<int64_t>(static_cast<double>(dk) * part), name);
+}
+
+int64_t Config::even(int64_t n, const std::string& name) const {
+  if (n < 2 || n % 2 != 0)
+    fail(Code::corrupt, file_->name() + ", key " + name,
          format("RoPE turns {} values, expected an even number", n));
   return n;
 }

@@ -47,6 +47,9 @@ class Config {
   double need_positive(Key key) const;                 // finite and above zero
   double positive_or(Key key, double fallback) const;  // need_positive when the key is there
 
+  // Values of a head that RoPE turns where it turns a part of them; `name` for errors.
+  int64_t rotated_part(double part, const std::string& name) const;
+
   // The key as this container spells it, for errors.
   std::string spelled(Key key) const;
   // Throws Code::unsupported naming the key.
@@ -60,6 +63,7 @@ class Config {
   int64_t ranged(Key key, std::optional<int64_t> fallback, int64_t low, int64_t high) const;
   int64_t kv_heads() const;
   int64_t rotated() const;
+  int64_t even(int64_t n, const std::string& name) const;
   int64_t vocabulary() const;
   const formats::Checkpoint* file_;
   std::string architecture_;

@@ -169,6 +169,13 @@ class DecoderBuild {
   }
 
   void attention(int64_t i, const Layer& layer) {
+    if (layer.mla) {
+      const NormSpec post =
+          layer.post_norms ? norm(name(i, "post_attention_norm"), config_.hidden) : NormSpec{};
+      emit_mla(b_, config_, decoder_.names, i, *layer.mla, x_, norm(name(i, "attn_norm"), config_.hidden),
+               post, layer.residual_scale);
+      return;
+    }
     const Attention& a = layer.attention;
     const HeadShape& h = a.heads;
     const int64_t nq = int64_t{h.n_heads} * h.dk, nv = int64_t{h.n_heads} * h.dv;
@@ -189,14 +196,35 @@ class DecoderBuild {
     else
       unusual_input(a, in);
     op::Attend attend{in.q, temporary("attended", nv), slot.part, slot.layer, h, a.scale, a.softcap};
+    attend.chunked = a.chunked;
+    if (a.sinks) attend.sinks = b_.vector(sinks_name(i), h.n_heads);
     if (a.alibi_max > 0) attend.slopes = b_.made_vector(alibi_slopes(h.n_heads, a.alibi_max, a.alibi_scale));
+    const Id gate = attention_gate(i, a, in.norm);
     b_.emit(attend);
+    if (a.value_scale != 1.0f) b_.emit(op::Scale{attend.out, attend.out, a.value_scale});
+    if (gate != kNone)
+      b_.emit(op::Gate{attend.out, gate, a.gate.act, a.gate.span == AttentionGate::heads ? h.dv : 1});
     if (a.inner_norm)
       b_.emit(op::Norm{attend.out, attend.out, norm(name(i, "attn_sub_norm"), nv), static_cast<int32_t>(nv)});
     const LinearSpec w = linear(name(i, "attn_output"), config_.hidden, nv, a.output_bias);
     add_to_stream(attend.out, w, layer,
                   layer.post_norms ? norm(name(i, "post_attention_norm"), config_.hidden) : NormSpec{});
     if (layer.norm_after_add) norm_stream(norm(name(i, "attn_norm"), config_.hidden));
+  }
+
+  // Some checkpoints have no ".weight" there.
+  TensorName sinks_name(int64_t i) const {
+    TensorName n = name(i, "attn_sinks");
+    n.gguf += ".weight";
+    return n;
+  }
+  Id attention_gate(int64_t i, const Attention& a, const NormSpec& pre) {
+    if (a.gate.span == AttentionGate::none) return kNone;
+    const int64_t width = int64_t{a.heads.n_heads} * (a.gate.span == AttentionGate::heads ? 1 : a.heads.dv);
+    const Id gate = temporary("attention gate", width);
+    b_.emit(op::Linear{normed("normed", x_, pre), gate,
+                       linear(name(i, "attn_gate"), width, config_.hidden, Presence::no), false});
+    return gate;
   }
 
   // The same in plain ops, with what the fused one has no room for.
@@ -208,8 +236,6 @@ class DecoderBuild {
     b_.emit(op::Linear{xn, in.q, in.wq, false});
     b_.emit(op::Linear{xn, k, in.wk, false});
     b_.emit(op::Linear{xn, v, in.wv, false});
-    if (a.clip > 0)
-      for (const Id id : {in.q, k, v}) b_.emit(op::Clamp{id, a.clip});
     const QkNorm n = qk_norm_of(a);
     const auto norms = [&] {
       if (n.kind == NormKind::none) return;
@@ -218,6 +244,8 @@ class DecoderBuild {
       b_.emit(op::Norm{k, k, in.k_norm, row ? h.n_kv_heads * h.dk : h.dk});
     };
     if (!n.after_rope) norms();
+    if (a.clip > 0)
+      for (const Id id : {in.q, k, v}) b_.emit(op::Clamp{id, a.clip});
     if (in.rotation != kNone) {
       b_.emit(op::Rope{in.q, in.rotation, h.n_heads, h.dk});
       b_.emit(op::Rope{k, in.rotation, h.n_kv_heads, h.dk});
@@ -280,6 +308,7 @@ class DecoderBuild {
     const Mlp& m = layer.mlp;
     NormSpec pre, post;
     if (before == kNone && layer.pre_norms && !layer.norm_after_add) pre = ffn_norm(i, layer);
+    if (layer.moe) return experts(i, layer, before, pre);
     const Ffn w = ffn_weights(i, m);
     if (layer.post_norms) post = norm(name(i, "post_ffw_norm"), config_.hidden);
     if (m.gated && before == kNone && !m.inner_norm && layer.residual_scale == 1) {
@@ -301,6 +330,17 @@ class DecoderBuild {
         b_.emit(op::Norm{up, up, norm(name(i, "ffn_sub_norm"), m.width), static_cast<int32_t>(m.width)});
       add_to_stream(up, w.down, layer, post);
     }
+    if (layer.norm_after_add) norm_stream(norm(name(i, "ffn_norm"), config_.hidden));
+  }
+
+  void experts(int64_t i, const Layer& layer, Id before, const NormSpec& pre) {
+    op::Moe o = claim_moe(b_, config_, decoder_.names, i, *layer.moe);
+    o.x = x_;
+    o.in = before;
+    o.norm = pre;
+    if (layer.post_norms) o.post = norm(name(i, "post_ffw_norm"), config_.hidden);
+    o.scale *= layer.residual_scale;
+    b_.emit(o);
     if (layer.norm_after_add) norm_stream(norm(name(i, "ffn_norm"), config_.hidden));
   }
 

@@ -144,7 +144,7 @@ double read_theta(const Config& config, const RopeKeys& keys, const std::string&
   if (config.file().meta(current)) return keys.positive("", "rope_theta");
   constexpr Key kLocal{"", "rope_local_base_freq"};  // the older spelling of sliding layers' base
   if (layers == "sliding_attention" && config.has(kLocal)) return config.need_positive(kLocal);
-  return config.need_positive({"", "rope_theta|rotary_emb_base"});
+  return config.need_positive({"", "rope_theta|rotary_emb_base|attn_config.rope_theta"});
 }
 
 }  // namespace
@@ -154,6 +154,9 @@ Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuil
   Rope rope;
   rope.theta = read_theta(config, keys, layers, otherwise);
   rope.n_rotated = config.n_rotated;
+  if (const auto part =
+          layers.empty() || config.is_gguf() ? std::nullopt : keys.find("", "partial_rotary_factor"))
+    rope.n_rotated = config.rotated_part(*part, keys.name("", "partial_rotary_factor"));
   const std::string where = config.file().name();
   const std::string name = keys.kind_name();
   const std::string* kind = config.file().find_string(name);
@@ -187,6 +190,16 @@ Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuil
              *kind));
   }
   return rope;
+}
+
+Temperature llama4_temperature(const Config& config) {
+  constexpr Key kBeta{"attention.temperature_scale",
+                      "rope_parameters.llama_4_scaling_beta|rope_scaling.llama_4_scaling_beta"};
+  constexpr Key kSpan{
+      "rope.scaling.original_context_length",
+      "rope_parameters.original_max_position_embeddings|rope_scaling.original_max_position_embeddings"};
+  if (!config.has(kBeta)) return {};
+  return {config.find_float(kBeta).value_or(0), config.need_int(kSpan, 1, int64_t{1} << 31), 0};
 }
 
 void read_gguf_factors(graph::GraphBuilder& b, const Config& config, Rope& rope) {

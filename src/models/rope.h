@@ -31,6 +31,15 @@ struct Rope {
   bool backwards = false;  // turns the other way
 };
 
+// Queries of far positions are scaled by 1 + beta log(1 + floor((position + offset) / span)).
+struct Temperature {
+  double beta = 0;  // 0: off
+  int64_t span = 1, offset = 0;
+};
+
+// The spelling of Ministral 3 and Mistral 4.
+Temperature llama4_temperature(const Config& config);
+
 // Theta and scaling of the file. `layers` is config.json's name of a kind of layers that has values of its
 // own ("sliding_attention"); empty: the model's. Throws naming the kind of a scaling that is not understood.
 // GGUF's LongRoPE has tensors, which take the builder. `otherwise`: theta of GGUF files without the key, for

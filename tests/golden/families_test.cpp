@@ -49,6 +49,12 @@ void check_default_kernels(const formats::CheckpointPtr& file, const std::vector
     Loaded cpu(file, Setting{.backend = "cpu"});
     const std::vector<float> whole = logits_of(cpu, g.ids, 512);
     r.kl = compare(reference, whole, g.n_vocab, 0).mean_kl;
+    if (!(r.kl <= 1e-3)) {
+      // The rounding of the state may move a token to another expert: the reference over the same state
+      // tells.
+      Loaded rounded(file, Setting{.backend = "ref", .state_type = kv::StateType::f16});
+      r.kl = compare(logits_of(rounded, g.ids, 512), whole, g.n_vocab, 0).mean_kl;
+    }
     if (!(r.kl <= 1e-3)) r.wrong.push_back("default kernels");
     if (logits_of(cpu, g.ids, 5) != whole) r.wrong.push_back("default kernels, chunk by chunk");
   } catch (const Error& e) {

@@ -4,6 +4,8 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/program.h"
+#include "backends/route.h"
+#include "backends/weights.h"
 #include "core/checked_math.h"
 #include "core/error.h"
 
@@ -13,27 +15,46 @@ namespace {
 // Calls f for each product's weight of an op.
 template <class F>
 void each_product(const Op& op, F f) {
+  const auto bank = [&](const BankSpec& b) {
+    for (int32_t i = 0; i < b.count; ++i) f(LinearSpec{b.weight + i, kNone});
+  };
+  const auto linear = [&](const LinearSpec& w) {
+    if (w.weight != kNone) f(w);
+  };
   std::visit(
       [&](const auto& o) {
         using T = std::decay_t<decltype(o)>;
         if constexpr (std::is_same_v<T, op::AttentionInput>) f(o.wq), f(o.wk), f(o.wv);
-        if constexpr (std::is_same_v<T, op::ProjectResidual> || std::is_same_v<T, op::Head>) f(o.w);
+        if constexpr (std::is_same_v<T, op::ProjectResidual> || std::is_same_v<T, op::Head> ||
+                      std::is_same_v<T, op::Linear>)
+          f(o.w);
         if constexpr (std::is_same_v<T, op::GatedFfn>) f(o.gate), f(o.up), f(o.down);
+        if constexpr (std::is_same_v<T, op::HeadLinear> || std::is_same_v<T, op::ExpertLinear>) bank(o.w);
+        if constexpr (std::is_same_v<T, op::Moe>) {
+          bank(o.gate), bank(o.up), bank(o.down);
+          for (const LinearSpec& w : {o.router, o.shared_gate, o.shared_up, o.shared_down, o.shared_weight})
+            linear(w);
+        }
       },
       op);
 }
 
-// Attention writes into the activations that the projection after it reads, so the two come together.
-void check_order(const Plan& plan) {
-  const op::Attend* attended = nullptr;
-  for (const Op& op : plan.ops) {
-    const auto* project = std::get_if<op::ProjectResidual>(&op);
-    if ((project != nullptr) != (attended != nullptr) || (project && project->in != attended->out))
-      fail(Code::unsupported, "backend cpu",
-           format("the op '{}' does not follow its attention", op_name(op)));
-    attended = std::get_if<op::Attend>(&op);
+// Calls f for each bank of an op.
+template <class F>
+void each_bank(const Op& op, F f) {
+  if (const auto* h = std::get_if<op::HeadLinear>(&op)) f(h->w);
+  if (const auto* x = std::get_if<op::ExpertLinear>(&op)) f(x->w);
+  if (const auto* m = std::get_if<op::Moe>(&op)) {
+    if (m->gate.weight != kNone) f(m->gate);
+    f(m->up), f(m->down);
   }
-  if (attended) fail(Code::unsupported, "backend cpu", "the last op is an attention");
+}
+
+// Of the tensor, those that the weight takes.
+uint64_t bytes_of(const PlanWeight& w) {
+  const auto all = static_cast<uint64_t>(std::max<int64_t>(1, w.tensor->shape.elements()));
+  return static_cast<uint64_t>(static_cast<double>(w.tensor->bytes) / static_cast<double>(all) *
+                               static_cast<double>(w.rows * w.cols));
 }
 
 class CpuBackend final : public Backend {
@@ -42,14 +63,16 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   kv::StateType default_state_type() const override { return kv::StateType::f16; }
   bool takes(const Op& op) const override {
-    return std::holds_alternative<op::Embed>(op) || std::holds_alternative<op::Attend>(op) ||
-           std::holds_alternative<op::Conv>(op) || std::holds_alternative<op::Scan>(op) ||
-           op.index() >= Op(op::AttentionInput{}).index();
+    return !std::holds_alternative<op::GatherWanted>(op) && !std::holds_alternative<op::Output>(op) &&
+           !std::holds_alternative<op::Mla>(op);
   }
   std::unique_ptr<Program> prepare(PlanPtr plan, const PrepareOptions& options) const override {
     for (const Op& op : plan->ops)
       if (!takes(op)) fail(Code::unsupported, "backend cpu", format("does not run the op '{}'", op_name(op)));
-    check_order(*plan);
+    for (const Op& op : plan->ops) {
+      if (const auto* r = std::get_if<op::Route>(&op)) check_router(r->router);
+      if (const auto* m = std::get_if<op::Moe>(&op)) check_router(m->route);
+    }
     return std::make_unique<CpuProgram>(context_, std::move(plan), options);
   }
 
@@ -76,7 +99,7 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
       precise_ = plan_->buffers[static_cast<size_t>(embed->out)].width < kPreciseBelow;
   const std::vector<bool> product = weights_of_products();
   uint64_t total = 1, done = 0;
-  for (const PlanWeight& w : plan_->weights) total += w.tensor->bytes;
+  for (const PlanWeight& w : plan_->weights) total += bytes_of(w);
   const auto advance = [&](int64_t bytes) {
     done += static_cast<uint64_t>(bytes);
     return !options.progress || options.progress(static_cast<float>(done) / static_cast<float>(total));
@@ -85,11 +108,23 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
     if (product[i]) {
       pack(i, advance);
     } else {
-      tables_[i] =
-          quant::block_weight(view_of(*plan_, plan_->weights[i], owned_[i]), plan_->weights[i].tensor->name);
+      tables_[i] = open_weight(*plan_->checkpoint, plan_->weights[i], owned_[i]);
     }
   }
+  check_banks();
   if (options.progress) options.progress(1);
+}
+
+// The rows that the matrices of a bank take come in one form.
+void CpuProgram::check_banks() const {
+  for (const Op& op : plan_->ops)
+    each_bank(op, [&](const BankSpec& bank) {
+      for (int32_t i = 0; i < bank.count; ++i)
+        if (packed(bank.weight + i).row->activation != packed(bank.weight).row->activation)
+          fail(Code::unsupported, plan_->checkpoint->name(),
+               format("the experts of one block have weights of the formats {} and {}",
+                      packed(bank.weight).format->name, packed(bank.weight + i).format->name));
+    });
 }
 
 std::vector<bool> CpuProgram::weights_of_products() const {
@@ -104,7 +139,12 @@ std::vector<bool> CpuProgram::weights_of_products() const {
 void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes) {
   const PlanWeight& w = plan_->weights[i];
   std::vector<std::byte> scratch;
-  const quant::QuantWeight weight = quant::block_weight(view_of(*plan_, w, scratch), w.tensor->name);
+  const quant::QuantWeight weight = open_weight(*plan_->checkpoint, w, scratch);
+  std::vector<int64_t> source_rows;
+  if (!w.in_order()) {
+    source_rows.resize(static_cast<size_t>(w.rows));
+    for (int64_t r = 0; r < w.rows; ++r) source_rows[static_cast<size_t>(r)] = w.source_row(r);
+  }
   std::vector<kernels::Rejection> rejected;
   const kernels::KernelChoice choice{context_.cpu, context_.forced_kernel};
   kernels::PackedWeight out;
@@ -123,13 +163,13 @@ void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes
     std::atomic<int64_t> next{start};
     context_.pool->run([&](int) {
       for (int64_t g; (g = next.fetch_add(kChunk)) < end;)
-        kernels::pack_groups(weight, w.source_rows.empty() ? nullptr : w.source_rows.data(), g,
+        kernels::pack_groups(weight, source_rows.empty() ? nullptr : source_rows.data(), g,
                              std::min(end, g + kChunk), out);
     });
-    if (!packed_bytes(static_cast<int64_t>(w.tensor->bytes) * (end - start) / groups))
+    if (!packed_bytes(static_cast<int64_t>(bytes_of(w)) * (end - start) / groups))
       fail(Code::cancelled, plan_->checkpoint->name(), "loading was cancelled");
   }
-  plan_->checkpoint->forget(*w.tensor);
+  forget_weight(*plan_->checkpoint, w);
   packed_[i] = std::move(out);
 }
 
@@ -200,6 +240,48 @@ void ActivationBuffer::quantise_rest(const kernels::VecRow& vec, int64_t r, cons
   quantise(vec, r, column, n, rest);
 }
 
+void CpuProgram::make_slots(CpuWorkspace& ws, int64_t max_tokens, int64_t rest_rows, bool quantised) const {
+  int64_t n_used = 0, n_experts = 0, in = 1, inner = 1, out = 1;
+  for (const Op& op : plan_->ops) {
+    if (const auto* x = std::get_if<op::ExpertLinear>(&op)) {
+      n_used = std::max<int64_t>(n_used, x->n_used);
+      n_experts = std::max<int64_t>(n_experts, x->w.count);
+      in = std::max(in, packed(x->w.weight).k);
+      out = std::max(out, packed(x->w.weight).n);
+    }
+    if (const auto* m = std::get_if<op::Moe>(&op)) {
+      n_used = std::max<int64_t>(n_used, m->route.n_used);
+      n_experts = std::max<int64_t>(n_experts, m->route.n_experts);
+      in = std::max(in, packed(m->up.weight).k);
+      inner = std::max(inner, packed(m->down.weight).k);
+      out = std::max(out, packed(m->down.weight).n);
+    }
+  }
+  if (n_used == 0) return;
+  ExpertSlots& e = ws.experts;
+  const int64_t places = max_tokens * n_used;
+  const auto floats = [&](int64_t n) {
+    ws.total_bytes += static_cast<uint64_t>(n) * 4;
+    return Buffer(context_.allocator, static_cast<size_t>(n) * 4);
+  };
+  e.logits = floats(max_tokens * n_experts);
+  e.routes = floats(places * 2);
+  e.shared_weight = floats(max_tokens);
+  e.out = floats(places * out);
+  e.in.allocate(context_.allocator, places, in, quantised);
+  e.inner.allocate(context_.allocator, places, inner, quantised);
+  e.in_rest.allocate(context_.allocator, rest_rows * n_used, in, quantised);
+  e.inner_rest.allocate(context_.allocator, rest_rows * n_used, inner, quantised);
+  for (const ActivationBuffer* b : {&e.in, &e.inner, &e.in_rest, &e.inner_rest})
+    ws.total_bytes += b->memory.size();
+  for (std::vector<int32_t>* list : {&e.place, &e.rest_of, &e.row_of, &e.slot_of})
+    list->resize(static_cast<size_t>(places));
+  for (std::vector<int32_t>* list : {&e.first, &e.cursor, &e.rest_first})
+    list->resize(static_cast<size_t>(n_experts) + 1);
+  e.active.reserve(static_cast<size_t>(n_experts));
+  e.rest_places.reserve(static_cast<size_t>(rest_rows * n_used));
+}
+
 std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_t max_wanted,
                                                       int64_t max_slices) const {
   auto ws = std::make_unique<CpuWorkspace>();
@@ -210,7 +292,7 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
   ws->max_tokens = max_tokens;
   for (const PlanBuffer& b : plan_->buffers) ws->buffers.push_back(floats(max_tokens * b.width));
 
-  int64_t hidden = 1, inner = 1, k_width = 1, v_width = 1, group = 1, dk = 1, dv = 1, scratch = 64;
+  int64_t hidden = 1, inner = 1, k_width = 1, v_width = 1, tile_rows = 1, dk = 1, dv = 1, scratch = 64;
   bool quantised = false;
   const int64_t most_rows =
       std::max(max_tokens, 2 * max_wanted);  // of one product; the head takes rows twice
@@ -224,7 +306,9 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
       hidden = std::max(hidden, packed(a->wq.weight).k);
       k_width = std::max(k_width, packed(a->wk.weight).n);
       v_width = std::max(v_width, packed(a->wv.weight).n);
-      group = std::max<int64_t>(group, a->heads.n_heads / a->heads.n_kv_heads);
+    }
+    if (const auto* a = std::get_if<op::Attend>(&op)) {
+      tile_rows = std::max(tile_rows, a->heads.n_heads / a->heads.n_kv_heads * attend_tokens(a->heads));
       dk = std::max<int64_t>(dk, a->heads.dk);
       dv = std::max<int64_t>(dv, a->heads.dv);
     }
@@ -232,6 +316,13 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
     if (const auto* f = std::get_if<op::GatedFfn>(&op)) {
       hidden = std::max(hidden, packed(f->gate.weight).k);
       inner = std::max(inner, packed(f->down.weight).k);
+    }
+    if (const auto* l = std::get_if<op::Linear>(&op)) hidden = std::max(hidden, packed(l->w.weight).k);
+    if (const auto* h = std::get_if<op::HeadLinear>(&op))
+      hidden = std::max(hidden, h->w.count * packed(h->w.weight).k);
+    if (const auto* m = std::get_if<op::Moe>(&op)) {
+      hidden = std::max(hidden, packed(m->up.weight).k);
+      if (m->shared_down.weight != kNone) inner = std::max(inner, packed(m->shared_down.weight).k);
     }
     if (const auto* h = std::get_if<op::Head>(&op)) hidden = std::max(hidden, packed(h->w.weight).k);
   }
@@ -247,11 +338,12 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
   ws->k = floats(max_tokens * k_width);
   ws->v = floats(max_tokens * v_width);
   ws->projected = floats(max_tokens * hidden);
+  make_slots(*ws, max_tokens, rest_rows, quantised);
   for (const PlanRotation& r : plan_->rotations) {
     ws->cosines.push_back(floats(max_tokens * static_cast<int64_t>(r.inverse_frequency.size())));
     ws->sines.push_back(floats(max_tokens * static_cast<int64_t>(r.inverse_frequency.size())));
   }
-  const auto tile = static_cast<size_t>(group * kv::kPageTokens);
+  const auto tile = static_cast<size_t>(tile_rows);
   for (int w = 0; w < context_.pool->size(); ++w) {
     WorkerScratch s;
     s.matmul = Buffer(context_.allocator, static_cast<size_t>(scratch));
@@ -262,6 +354,7 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
                              max_wanted * kHeadColumns}));
     s.q.resize(tile);
     s.out.resize(tile);
+    s.sinks.resize(tile);
     s.first.resize(tile);
     s.last.resize(tile);
     s.slopes.resize(tile);

@@ -1,5 +1,6 @@
 // The CPU program: the plan with its weights packed into the layout of the kernels that were chosen for them.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <vector>
@@ -17,7 +18,13 @@ namespace ingle::backends {
 constexpr int64_t kFfnColumns = 128, kFfnColumnsOfFew = 1024, kFewRows = 8;
 constexpr int64_t kPreciseBelow = 768;  // width of the residual stream
 constexpr int64_t kHeadColumns = 256;   // logits that one chunk makes
-constexpr size_t kMaxPhases = 8;        // of one op
+constexpr size_t kMaxPhases = 10;       // of one op
+
+// Tokens of one tile of attention: the more heads share a kv head, the fewer.
+inline int64_t attend_tokens(const HeadShape& heads) {
+  const int64_t group = heads.n_heads / heads.n_kv_heads;
+  return group >= 512 ? 1 : std::min<int64_t>(kv::kPageTokens, 512 / group);
+}
 
 // Activations that feed matrix products: f32 rows, and their 8-bit form when a kernel wants it.
 struct ActivationBuffer {
@@ -34,10 +41,24 @@ struct ActivationBuffer {
                      int64_t column, int64_t n, const float* values) const;
 };
 
+// The slots of a step's tokens, sorted by expert: slot s of row r stands at `place[r * n_used + s]`, the
+// places of expert e are [first[e], first[e + 1]).
+struct ExpertSlots {
+  Buffer logits, routes, shared_weight;  // f32 [max_tokens][…]
+  std::vector<int32_t> place, first, active, cursor;
+  ActivationBuffer in, inner;                    // a row per place
+  ActivationBuffer in_rest, inner_rest;          // what 8 bits leave over, for the places in rest_places
+  std::vector<int32_t> rest_places, rest_first;  // in ascending order; those of expert e, as above
+  std::vector<int32_t> rest_of;                  // for each place, its rank in rest_places, or -1
+  std::vector<int32_t> row_of, slot_of;          // for each place
+  Buffer out;                                    // f32 [places][widest output]
+};
+
 struct WorkerScratch {
   Buffer matmul, attend, columns;  // columns: gate and up of a chunk
   std::vector<const float*> q;     // row pointers of an attention tile
   std::vector<float*> out;
+  std::vector<float> sinks;
   std::vector<int64_t> first, last;
   std::vector<float> slopes;
   std::vector<double> frequencies;  // of one rotation, where they depend on the pass
@@ -49,7 +70,8 @@ struct CpuWorkspace final : Workspace {
   ActivationBuffer hidden_rest, inner_rest;  // what their 8 bits leave over, for the rows in rest_rows
   std::vector<int32_t> rest_rows, rest_of;   // rows that need it; for each row its place in rest_rows, or -1
   Buffer k, v, projected;                    // f32 [max_tokens][…]
-  std::vector<Buffer> cosines, sines;        // per rotation [max_tokens][pairs]
+  ExpertSlots experts;
+  std::vector<Buffer> cosines, sines;  // per rotation [max_tokens][pairs]
   std::vector<WorkerScratch> workers;
   struct alignas(64) Counter {
     std::atomic<int64_t> next{0};
@@ -92,6 +114,8 @@ class CpuProgram final : public Program {
  private:
   void pack(size_t weight, const std::function<bool(int64_t)>& packed_bytes);
   std::vector<bool> weights_of_products() const;
+  void check_banks() const;
+  void make_slots(CpuWorkspace& ws, int64_t max_tokens, int64_t rest_rows, bool quantised) const;
   BackendContext context_;
   PlanPtr plan_;
   const kernels::VecRow* vec_;

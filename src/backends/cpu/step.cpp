@@ -43,7 +43,7 @@ void CpuStep::operator()(const op::AttentionInput& o) {
     float *q = row(o.q, r), *k = ws.k.as<float>() + r * wk.n;
     heads(q, o.heads.n_heads, o, o.q_norm, r);
     heads(k, o.heads.n_kv_heads, o, o.k_norm, r);
-    store(o, r, k, ws.v.as<float>() + r * wv.n);
+    store(o.part, o.layer, o.heads, r, k, ws.v.as<float>() + r * wv.n);
   });
 }
 
@@ -58,20 +58,22 @@ void CpuStep::heads(float* x, int64_t n_heads, const op::AttentionInput& o, cons
                ws.sines[i].as<float>() + r * pairs);
 }
 
-void CpuStep::store(const op::AttentionInput& o, int64_t r, const float* k, const float* v) const {
-  const kv::PartSpec& part = p.plan().parts[static_cast<size_t>(o.part)];
+void CpuStep::store(Id part_id, int32_t layer, const HeadShape& heads, int64_t r, const float* k,
+                    const float* v) const {
+  const kv::PartSpec& part = p.plan().parts[static_cast<size_t>(part_id)];
   const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
-  const auto pages = batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
+  const auto pages =
+      batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(part_id));
   auto* page = reinterpret_cast<uint8_t*>(pages[static_cast<size_t>(token.position / kv::kPageTokens)]);
-  for (int64_t h = 0; h < o.heads.n_kv_heads; ++h) {
+  for (int64_t h = 0; h < heads.n_kv_heads; ++h) {
     const kernels::KvStoreArgs args{static_cast<int32_t>(part.type),
-                                    o.heads.dk,
-                                    o.heads.dv,
+                                    heads.dk,
+                                    heads.dv,
                                     token.position % kv::kPageTokens,
-                                    k + h * o.heads.dk,
-                                    v + h * o.heads.dv,
-                                    page + part.k_offset(o.layer, h),
-                                    page + part.v_offset(o.layer, h)};
+                                    k + h * heads.dk,
+                                    v + h * heads.dv,
+                                    page + part.k_offset(layer, h),
+                                    page + part.v_offset(layer, h)};
     p.vec().kv_store(&args);
   }
 }
@@ -79,7 +81,7 @@ void CpuStep::store(const op::AttentionInput& o, int64_t r, const float* k, cons
 // Chunks are (run of rows of one slice) × (kv head); the query heads of a kv head share each load of K and
 // V.
 void CpuStep::operator()(const op::Attend& o) {
-  const int64_t tile = kv::kPageTokens;
+  const int64_t tile = attend_tokens(o.heads);
   int64_t tiles = 0;
   for (const Slice& s : batch.slices) tiles += ceil_div(static_cast<int64_t>(s.tokens.size()), tile);
   parallel(tiles * o.heads.n_kv_heads, [&](int64_t c) {
@@ -107,8 +109,9 @@ void CpuStep::attend_tile(const op::Attend& o, const Slice& slice, int64_t row0,
     const int64_t position = ws.rows.rows[static_cast<size_t>(r)].position;
     for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h, ++i) {
       s.q[i] = row(o.q, r) + h * o.heads.dk;
-      s.out[i] = ws.inner.row(r) + h * o.heads.dv;
-      s.first[i] = part.window ? std::max<int64_t>(0, position - part.window + 1) : 0;
+      s.out[i] = row(o.out, r) + h * o.heads.dv;
+      if (o.sinks != kNone) s.sinks[i] = p.vector(o.sinks)[h];
+      s.first[i] = first_seen(o, part, position);
       s.last[i] = position;
       if (o.slopes != kNone) s.slopes[i] = p.vector(o.slopes)[h];
     }
@@ -125,6 +128,7 @@ void CpuStep::attend_tile(const op::Attend& o, const Slice& slice, int64_t row0,
   args.scale = o.scale;
   args.softcap = o.softcap;
   args.slopes = o.slopes == kNone ? nullptr : s.slopes.data();
+  args.sink = o.sinks == kNone ? nullptr : s.sinks.data();
   const auto pages = slice.state->pages(static_cast<size_t>(o.part));
   args.pages = reinterpret_cast<const uint8_t* const*>(pages.data());
   args.k_offset = part.k_offset(o.layer, kv_head);
@@ -133,11 +137,14 @@ void CpuStep::attend_tile(const op::Attend& o, const Slice& slice, int64_t row0,
   p.vec().attend(&args);
 }
 
-// The attention's output lies in ws.inner already (attend_tile writes it there).
 void CpuStep::operator()(const op::ProjectResidual& o) {
-  if (quantised(p.packed(o.w.weight)))
-    each_row(
-        n, [&](int64_t r) { quantise_columns(ws.inner, ws.inner_rest, r, 0, width(o.in), ws.inner.row(r)); });
+  const bool quantise = quantised(p.packed(o.w.weight));
+  each_row(n, [&](int64_t r) {
+    if (quantise)
+      quantise_columns(ws.inner, ws.inner_rest, r, 0, width(o.in), row(o.in, r));
+    else
+      std::memcpy(ws.inner.row(r), row(o.in, r), static_cast<size_t>(width(o.in)) * sizeof(float));
+  });
   project(o.w, o.post, o.x);
 }
 

@@ -105,8 +105,11 @@ struct CpuStep {
 
   // ---- rows ----
 
-  void norm(const NormSpec& spec, const float* x, float* y, int64_t width) const {
+  // `first`: of the weights.
+  void norm(const NormSpec& spec, const float* x, float* y, int64_t width, int64_t first = 0) const {
     const float *w = p.vector(spec.weight), *b = p.vector(spec.bias);
+    if (w) w += first;
+    if (b) b += first;
     if (spec.kind == NormKind::rms) {
       p.vec().rms_norm(x, w, y, width, spec.eps);
       if (b) p.vec().add(y, b, y, width);
@@ -160,13 +163,45 @@ struct CpuStep {
   void operator()(const op::Xielu& o);
   void operator()(const op::Clamp& o);
   void operator()(const op::ScaleByPosition& o);
-  template <class Plain>
-  void operator()(const Plain&) {}  // prepare() refused them
+  // plain.cpp
+  void operator()(const op::Norm& o);
+  void operator()(const op::Linear& o);
+  void operator()(const op::HeadLinear& o);
+  void operator()(const op::Rope& o);
+  void operator()(const op::StoreKv& o);
+  void operator()(const op::Glu& o);
+  void operator()(const op::Activate& o);
+  void operator()(const op::Add& o);
+  void operator()(const op::Scale& o);
+  void operator()(const op::Softcap& o);
+  void operator()(const op::Gate& o);
+  void operator()(const op::Copy& o);
+  // experts.cpp
+  void operator()(const op::Route& o);
+  void operator()(const op::ExpertLinear& o);
+  void operator()(const op::Combine& o);
+  void operator()(const op::Moe& o);
+  template <class Refused>
+  void operator()(const Refused&) {}  // prepare() refused them
 
  private:
+  // plain.cpp
+  void load_input(Id in, int64_t r, int64_t k, bool quantise) const;
+  void glu(Activation act, const GluBound& bound, float* gate, float* up, float* out, int64_t count) const;
+  // experts.cpp
+  void sort_slots(const float* routes, int32_t n_used, int32_t n_experts);
+  struct Segment;
+  Segment segment(int32_t expert) const;
+  void expert_product(const BankSpec& bank, const Segment& s, bool bias, const ActivationBuffer& x,
+                      int64_t x_first, const ActivationBuffer& rest, int64_t rest_first, float* y,
+                      int64_t ldy, int64_t group0, int64_t group1) const;
+  void expert_inner(const op::Moe& o, const Segment& s, int64_t first, int64_t count, int64_t columns) const;
+  void shared_inner(const op::Moe& o, int64_t first, int64_t count, int64_t columns) const;
+  void combine_row(const op::Moe& o, int64_t r) const;
   void angles();
   void heads(float* x, int64_t n_heads, const op::AttentionInput& o, const NormSpec& spec, int64_t r) const;
-  void store(const op::AttentionInput& o, int64_t r, const float* k, const float* v) const;
+  void store(Id part_id, int32_t layer, const HeadShape& heads, int64_t r, const float* k,
+             const float* v) const;
   void attend_tile(const op::Attend& o, const Slice& slice, int64_t row0, int64_t n_rows,
                    int64_t kv_head) const;
   template <class F>

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/ref/step.h"
+#include "backends/weights.h"
 #include "core/error.h"
 #include "kernels/vec.h"
 
@@ -14,8 +15,7 @@ RefProgram::RefProgram(const BackendContext& context, PlanPtr plan, const Prepar
     : context_(context), plan_(std::move(plan)) {
   for (const PlanWeight& w : plan_->weights) {
     std::vector<std::byte> scratch;
-    const TensorView view = view_of(*plan_, w, scratch);
-    weights_.push_back(quant::block_weight(view, w.tensor->name));
+    weights_.push_back(open_weight(*plan_->checkpoint, w, scratch));
     owned_.push_back(std::move(scratch));  // a move keeps the view's pointer
     if (options.progress &&
         !options.progress(static_cast<float>(weights_.size()) / static_cast<float>(plan_->weights.size())))
@@ -97,6 +97,10 @@ float activate(Activation act, float x) {
       return std::max(x, 0.0f);
     case Activation::relu2:
       return std::max(x, 0.0f) * std::max(x, 0.0f);
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::softplus:
+      return std::max(x, 0.0f) + std::log1p(std::exp(-std::abs(x)));
   }
   return x;
 }
@@ -206,7 +210,7 @@ void RefStep::attend_one(const op::Attend& o, int64_t r, int64_t head) const {
   const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
   const auto pages = batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
   const int64_t kv_head = head / (o.heads.n_heads / o.heads.n_kv_heads);
-  const int64_t first = part.window ? std::max<int64_t>(0, token.position - part.window + 1) : 0;
+  const int64_t first = first_seen(o, part, token.position);
   const float* slopes = vector(o.slopes);
   const float* q = row(o.q, r) + head * o.heads.dk;
   float* out = row(o.out, r) + head * o.heads.dv;
@@ -232,12 +236,24 @@ void RefStep::attend_one(const op::Attend& o, int64_t r, int64_t head) const {
     sum = sum * keep + weight;
     largest = m;
   }
+  if (const float* sinks = vector(o.sinks)) {
+    const double m = std::max(largest, double{sinks[head]}), keep = std::exp(largest - m);
+    sum = sum * keep + std::exp(double{sinks[head]} - m);
+    for (int64_t i = 0; i < o.heads.dv; ++i) out[i] = static_cast<float>(out[i] * keep);
+  }
   for (int64_t i = 0; i < o.heads.dv; ++i) out[i] = static_cast<float>(out[i] / sum);
 }
 
 void RefStep::operator()(const op::Glu& o) const {
-  elementwise(o.out,
-              [&](int64_t r, int64_t i) { return activate(o.act, row(o.gate, r)[i]) * row(o.up, r)[i]; });
+  const GluBound& bound = o.bound;
+  elementwise(o.out, [&](int64_t r, int64_t i) {
+    float gate = row(o.gate, r)[i], up = row(o.up, r)[i];
+    if (bound.limit > 0) {
+      gate = bound.alpha * std::min(gate, bound.limit);
+      up = (std::clamp(up, -bound.limit, bound.limit) + bound.up_offset) / bound.alpha;
+    }
+    return activate(o.act, gate) * up;
+  });
 }
 void RefStep::operator()(const op::Activate& o) const {
   elementwise(o.out, [&](int64_t r, int64_t i) { return activate(o.act, row(o.in, r)[i]); });

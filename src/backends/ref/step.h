@@ -27,7 +27,7 @@ struct RefStep {
   void decode(Id id, int64_t r, float* out) const {
     const PlanWeight& w = weight(id);
     const quant::QuantWeight& q = p.weights_[static_cast<size_t>(id)];
-    q.format->decode_rows(q, w.source_rows.empty() ? r : w.source_rows[static_cast<size_t>(r)], 1, out);
+    q.format->decode_rows(q, w.in_order() ? r : w.source_row(r), 1, out);
   }
   // f(i, worker) for i in [0, count), dealt out by the worker's number.
   template <class F>
@@ -65,6 +65,12 @@ struct RefStep {
   void operator()(const op::Scan& o) const;
   void operator()(const op::GatherWanted& o);
   void operator()(const op::Output& o) const;
+  void operator()(const op::Gate& o) const;
+  void operator()(const op::Copy& o) const;
+  void operator()(const op::HeadLinear& o) const;
+  void operator()(const op::Route& o) const;
+  void operator()(const op::ExpertLinear& o) const;
+  void operator()(const op::Combine& o) const;
   template <class Fused>
   void operator()(const Fused&) const {}  // never in a reference plan: takes() refuses them
 };

@@ -11,6 +11,9 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   layer.mlp.bias = presence_of(config, {"", "mlp_bias"}, false);
   layer.attention.rope.pairs = Pairs::adjacent_in_gguf;
   read_gguf_factors(b, config, layer.attention.rope);
+  // Mixtral's files.
+  if (config.is_gguf() && config.find_int("expert_count").value_or(0) > 0)
+    layer.moe = usual_moe(config, true);
   return build_decoder(b, config, {.layer = [&](int64_t) { return layer; }});
 }
 
