@@ -129,6 +129,11 @@ void route(const RouterSpec& router, const float* logits, const float* correctio
   }
 }
 
+void scale_routes(const RouterSpec& router, const float* by, float* routes) noexcept {
+  for (int32_t i = 0; by && i < router.n_used; ++i)
+    routes[router.n_used + i] *= by[static_cast<int32_t>(routes[i])];
+}
+
 void check_router(const RouterSpec& r) {
   if (r.n_experts > kMaxExperts)
     fail(Code::unsupported, "router", format("{} experts, expected at most {}", r.n_experts, kMaxExperts));

@@ -11,6 +11,9 @@ constexpr int32_t kMaxExperts = 1024;
 // scores the lower number wins.
 void route(const RouterSpec& router, const float* logits, const float* correction, float* routes) noexcept;
 
+// Each weight of a route times its expert's factor; nothing for null.
+void scale_routes(const RouterSpec& router, const float* by, float* routes) noexcept;
+
 // Throws Code::unsupported or Code::internal naming what cannot be.
 void check_router(const RouterSpec& router);
 

@@ -18,7 +18,8 @@ enum class Activation : uint8_t {
   relu = 3,
   relu2 = 4,
   sigmoid = 5,
-  softplus = 6
+  softplus = 6,
+  identity = 7  // of gates alone
 };
 
 struct NormSpec {
@@ -57,8 +58,9 @@ struct RouterSpec {
   Id correction = kNone;   // vector [n_experts], added to the scores that choose, not to those that weigh
   bool normalise = false;  // the chosen weights sum to 1, before `scale`
   float scale = 1;
-  float softcap = 0;  // of the logits; 0: off
-  float jitter = 0;   // sparsemixer: how near is near
+  float softcap = 0;        // of the logits; 0: off
+  float jitter = 0;         // sparsemixer: how near is near
+  Id expert_scale = kNone;  // vector [n_experts]: times the final weights
 };
 struct HeadShape {
   int32_t n_heads = 0, n_kv_heads = 0;  // query heads share kv heads in runs of n_heads / n_kv_heads
@@ -154,6 +156,25 @@ struct Scale {
 struct Softcap {  // cap * tanh(x / cap)
   Id in, out;
   float cap;
+};
+// Parallel streams of a residual, side by side in a row: out_i = sum_j coefs[i][j] in_j (+ in_i with
+// `residual`).
+struct Mix {
+  Id in, coefs, out;
+  int32_t n_in, n_out;
+  bool residual;
+};
+struct MatchMagnitude {  // x *= rms(like) / rms(x), with the mean square of x taken as `least` where it is
+                         // less
+  Id x, like;
+  float least;
+};
+struct Sparsify {  // x = max(0, x - (mean + deviations * standard deviation)), over the row
+  Id x;
+  float deviations;
+};
+struct ScaleColumns {  // x *= by, a vector [width]
+  Id x, by;
 };
 // Recurrent ones: each slice goes on from its sequence's state, and leaves a new one.
 struct Conv {  // depthwise, causal: out[t] = act(bias + sum_j w[j] in[t - taps + 1 + j]), per channel
@@ -294,9 +315,10 @@ struct Head {  // logits of the wanted rows: softcap(w norm(x) * scale)
 
 using Op = std::variant<op::Embed, op::AddPositions, op::Xielu, op::Clamp, op::ScaleByPosition, op::Norm,
                         op::Linear, op::Rope, op::StoreKv, op::Attend, op::Glu, op::Activate, op::Add,
-                        op::Scale, op::Softcap, op::Conv, op::Scan, op::GatherWanted, op::Gate, op::Copy,
-                        op::HeadLinear, op::Route, op::ExpertLinear, op::Combine, op::Output,
-                        op::AttentionInput, op::ProjectResidual, op::GatedFfn, op::Mla, op::Moe, op::Head>;
+                        op::Scale, op::Softcap, op::Mix, op::MatchMagnitude, op::Sparsify, op::ScaleColumns,
+                        op::Conv, op::Scan, op::GatherWanted, op::Gate, op::Copy, op::HeadLinear, op::Route,
+                        op::ExpertLinear, op::Combine, op::Output, op::AttentionInput, op::ProjectResidual,
+                        op::GatedFfn, op::Mla, op::Moe, op::Head>;
 
 const char* op_name(const Op& op);
 

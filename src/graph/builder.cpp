@@ -231,6 +231,16 @@ GraphBuilder::StateSlot GraphBuilder::state(kv::PartKind kind, const HeadShape& 
   return {static_cast<Id>(plan_.parts.size() - 1), 0};
 }
 
+GraphBuilder::StateSlot GraphBuilder::recurrent_state(int64_t n_heads, int64_t dk, int64_t dv) {
+  for (size_t i = 0; i < plan_.parts.size(); ++i) {
+    kv::PartSpec& p = plan_.parts[i];
+    if (p.kind == kv::PartKind::recurrent && p.n_kv_heads == n_heads && p.dk == dk && p.dv == dv)
+      return {static_cast<Id>(i), static_cast<int32_t>(p.n_layers++)};
+  }
+  plan_.parts.push_back({kv::PartKind::recurrent, kv::StateType::f32, 1, n_heads, dk, dv, 0});
+  return {static_cast<Id>(plan_.parts.size() - 1), 0};
+}
+
 backends::Plan GraphBuilder::finish(int64_t n_vocab, int64_t n_context) {
   std::vector<std::string> unused;
   for (const formats::TensorInfo& t : checkpoint().tensors())

@@ -65,6 +65,8 @@ class GraphBuilder {
     int32_t layer;
   };
   StateSlot state(kv::PartKind kind, const HeadShape& heads, int64_t window);
+  // The same of state that every token replaces: heads of [dk, dv] values.
+  StateSlot recurrent_state(int64_t n_heads, int64_t dk, int64_t dv);
   void limit_positions(int64_t n) { plan_.n_positions = n; }
   void emit(Op op) { plan_.ops.push_back(op); }
   int64_t rows_of(const TensorName& name) const;  // of a tensor that must be there

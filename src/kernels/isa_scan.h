@@ -61,6 +61,8 @@ struct ScanRow {
   void (*unit)(float* x, int64_t n, float eps, float scale);  // x *= scale / sqrt(sum x^2 + eps)
   void (*softplus)(const float* x, const float* bias, float* y,
                    int64_t n);  // log(1 + e^(x + bias)); bias may be null
+  void (*mul)(const float* a, const float* b, float* y, int64_t n);
+  void (*add_scaled)(const float* x, float factor, float* y, int64_t n);  // y += factor x
 };
 
 }  // namespace ingle::kernels

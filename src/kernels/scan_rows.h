@@ -135,7 +135,19 @@ void softplus(const float* x, const float* bias, float* y, int64_t n) {
   });
 }
 
-constexpr ScanRow scan_row(const char* isa) { return {isa, scan, conv, selective, unit, softplus}; }
+void mul_rows(const float* a, const float* b, float* y, int64_t n) {
+  for_lanes(n,
+            [&](int64_t i, int64_t count) { put(y + i, mul(get(a + i, count), get(b + i, count)), count); });
+}
+void add_scaled(const float* x, float factor, float* y, int64_t n) {
+  const V f = set1(factor);
+  for_lanes(
+      n, [&](int64_t i, int64_t count) { put(y + i, fma(get(x + i, count), f, get(y + i, count)), count); });
+}
+
+constexpr ScanRow scan_row(const char* isa) {
+  return {isa, scan, conv, selective, unit, softplus, mul_rows, add_scaled};
+}
 
 }  // namespace
 }  // namespace ingle::kernels

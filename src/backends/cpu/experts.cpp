@@ -110,6 +110,7 @@ void copy_row(const ActivationBuffer& from, int64_t from_row, const ActivationBu
 void CpuStep::operator()(const op::Route& o) {
   each_row(n, [&](int64_t r) {
     route(o.router, row(o.logits, r), p.vector(o.router.correction), row(o.routes, r));
+    scale_routes(o.router, p.vector(o.router.expert_scale), row(o.routes, r));
   });
 }
 

@@ -127,12 +127,13 @@ void CpuStep::operator()(const op::Gate& o) {
   each_row(n, [&](int64_t r) {
     float *x = row(o.x, r), *gate = row(o.gate, r);
     if (o.group == 1) {
+      if (o.act == Activation::identity) return p.scan().mul(x, gate, x, width(o.x));
       p.vec().glu(static_cast<int32_t>(o.act), gate, x, x, width(o.x));
       return;
     }
     if (o.act == Activation::softplus)
       softplus(gate, width(o.gate));
-    else
+    else if (o.act != Activation::identity)
       p.vec().activate(static_cast<int32_t>(o.act), gate, gate, width(o.gate));
     for (int64_t i = 0; i < width(o.gate); ++i)
       p.vec().scale(x + i * o.group, gate[i], x + i * o.group, o.group);

@@ -194,7 +194,7 @@ void CpuProgram::embed(Id table, int32_t token, float* out) const {
   if (packed_[i])
     kernels::unpack_row(*packed_[i], token, out);
   else
-    tables_[i].format->decode_rows(tables_[i], token, 1, out);
+    tables_[i].format->decode_rows(tables_[i], plan_->weights[i].source_row(token), 1, out);
 }
 
 void ActivationBuffer::allocate(const Allocator& allocator, int64_t max_rows, int64_t width, bool quantised) {

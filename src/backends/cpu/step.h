@@ -156,6 +156,10 @@ struct CpuStep {
   void operator()(const op::ProjectResidual& o);
   void operator()(const op::GatedFfn& o);
   void operator()(const op::Head& o);
+  void operator()(const op::Mix& o);
+  void operator()(const op::MatchMagnitude& o);
+  void operator()(const op::Sparsify& o);
+  void operator()(const op::ScaleColumns& o);
   void operator()(const op::Conv& o);
   void operator()(const op::Scan& o);
   // positions.cpp

@@ -5,8 +5,10 @@
 namespace ingle::backends {
 
 void RefStep::operator()(const op::Route& o) const {
-  for (int64_t r = 0; r < n; ++r)
+  for (int64_t r = 0; r < n; ++r) {
     route(o.router, row(o.logits, r), vector(o.router.correction), row(o.routes, r));
+    scale_routes(o.router, vector(o.router.expert_scale), row(o.routes, r));
+  }
 }
 
 void RefStep::operator()(const op::ExpertLinear& o) const {

@@ -87,6 +87,8 @@ void store_state(kv::StateType type, std::byte* base, int64_t i, float v) {
 
 float activate(Activation act, float x) {
   switch (act) {
+    case Activation::identity:
+      return x;
     case Activation::silu:
       return x / (1 + std::exp(-x));
     case Activation::gelu_tanh:

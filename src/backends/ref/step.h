@@ -61,6 +61,10 @@ struct RefStep {
   void operator()(const op::Add& o) const;
   void operator()(const op::Scale& o) const;
   void operator()(const op::Softcap& o) const;
+  void operator()(const op::Mix& o) const;
+  void operator()(const op::MatchMagnitude& o) const;
+  void operator()(const op::Sparsify& o) const;
+  void operator()(const op::ScaleColumns& o) const;
   void operator()(const op::Conv& o) const;
   void operator()(const op::Scan& o) const;
   void operator()(const op::GatherWanted& o);

@@ -15,6 +15,8 @@ extern const Architecture kMixtral, kQwen2Moe, kQwen3Moe, kPhiMoe, kDbrx, kCoher
     kJetMoe, kGraniteMoe, kDeepseekV2, kDeepseekV3, kYoutu, kMiniCpm3, kMistral4, kGlm4Moe, kSolarOpen,
     kDots1, kGptOss, kMiniMaxM2, kErnie45Moe, kHunyuanV1Moe, kHyV3, kExaoneMoe, kLlama4, kAfmoe, kLaguna,
     kMimoV2Flash;
+// Recurrent state, alone or between attention; and layers that share.
+extern const Architecture kQwen3Next, kGemma4, kGemma3n, kLfm2, kMamba2, kGraniteHybrid, kBamba, kFalconH1;
 
 std::span<const Architecture* const> all_architectures() {
   static constexpr const Architecture* kAll[] = {
@@ -27,7 +29,9 @@ std::span<const Architecture* const> all_architectures() {
       &kMixtral, &kQwen2Moe, &kQwen3Moe, &kPhiMoe, &kDbrx, &kCohere2Moe, &kOlmoe, &kFlexOlmo, &kJetMoe,
       &kGraniteMoe, &kDeepseekV2, &kDeepseekV3, &kYoutu, &kMiniCpm3, &kMistral4, &kGlm4Moe, &kSolarOpen,
       &kDots1, &kGptOss, &kMiniMaxM2, &kErnie45Moe, &kHunyuanV1Moe, &kHyV3, &kExaoneMoe, &kLlama4, &kAfmoe,
-      &kLaguna, &kMimoV2Flash};
+      &kLaguna, &kMimoV2Flash,
+      // Recurrent state, alone or between attention; and layers that share.
+      &kQwen3Next, &kGemma4, &kGemma3n, &kLfm2, &kMamba2, &kGraniteHybrid, &kBamba, &kFalconH1};
   return kAll;
 }
 
