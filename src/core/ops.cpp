@@ -26,6 +26,7 @@ const char* op_name(const Op& op) {
                                            "scale_columns",
                                            "conv",
                                            "scan",
+                                           "selective",
                                            "gather_wanted",
                                            "gate",
                                            "copy",

@@ -204,6 +204,15 @@ struct Scan {
   Id part;
   int32_t layer;
 };
+// A selective scan (Mamba, arXiv:2312.00752), per channel c with a state of its own: d = log(1 + e^dt),
+//   S[i] = e^(d rate[i][c]) S[i] + d x b[i],  out = sum_i c[i] S[i] + skip x. dt is used up.
+struct Selective {
+  Id x, dt, b, c, out;  // [channels], [channels], [n_states], [n_states], [channels]
+  Id rate, skip;        // vectors [n_states][channels], [channels]
+  int32_t n_states;
+  Id part;  // of one head: [n_states][channels]
+  int32_t layer;
+};
 struct GatherWanted {  // keeps the rows whose logits are wanted
   Id in, out;
 };
@@ -316,9 +325,9 @@ struct Head {  // logits of the wanted rows: softcap(w norm(x) * scale)
 using Op = std::variant<op::Embed, op::AddPositions, op::Xielu, op::Clamp, op::ScaleByPosition, op::Norm,
                         op::Linear, op::Rope, op::StoreKv, op::Attend, op::Glu, op::Activate, op::Add,
                         op::Scale, op::Softcap, op::Mix, op::MatchMagnitude, op::Sparsify, op::ScaleColumns,
-                        op::Conv, op::Scan, op::GatherWanted, op::Gate, op::Copy, op::HeadLinear, op::Route,
-                        op::ExpertLinear, op::Combine, op::Output, op::AttentionInput, op::ProjectResidual,
-                        op::GatedFfn, op::Mla, op::Moe, op::Head>;
+                        op::Conv, op::Scan, op::Selective, op::GatherWanted, op::Gate, op::Copy,
+                        op::HeadLinear, op::Route, op::ExpertLinear, op::Combine, op::Output,
+                        op::AttentionInput, op::ProjectResidual, op::GatedFfn, op::Mla, op::Moe, op::Head>;
 
 const char* op_name(const Op& op);
 

@@ -15,8 +15,9 @@ using graph::TensorName;
 constexpr Key kExperts{
     "expert_count",
     "num_local_experts|num_experts|n_routed_experts|moe_num_experts|ffn_config.moe_num_experts"};
-constexpr Key kUsed{"expert_used_count",
-                    "num_experts_per_tok|moe_topk|moe_k|num_experts_per_token|ffn_config.moe_top_k"};
+constexpr Key kUsed{
+    "expert_used_count",
+    "num_experts_per_tok|moe_topk|moe_k|num_experts_per_token|top_k_experts|ffn_config.moe_top_k"};
 constexpr Key kWidth{"expert_feed_forward_length|feed_forward_length",
                      "moe_intermediate_size|intermediate_size|ffn_config.ffn_hidden_size"};
 constexpr Key kShared{"expert_shared_count", "n_shared_experts|num_shared_experts|moe_num_shared_experts"};

@@ -31,10 +31,17 @@ Config::Config(const formats::Checkpoint& file) : file_(&file) {
   architecture_ = file.need_string(is_gguf() ? "general.architecture" : "model_type");
   n_layers = ranged(kLayers, {}, 1, 4096);
   hidden = ranged(kHidden, {}, 1, kMost);
-  n_ffn = ranged(kFfn, is_gguf() ? std::nullopt : std::optional(4 * hidden), 1, kMost);
+  // One number, or one per layer; those are read from the tensors, by the families that have them.
+  if (const formats::MetaValue* per_layer = found(kFfn);
+      per_layer && std::holds_alternative<formats::MetaArray>(*per_layer))
+    n_ffn = 4 * hidden;
+  else
+    n_ffn = ranged(kFfn, is_gguf() ? std::nullopt : std::optional(4 * hidden), 1, kMost);
   // Models without trained positions (ALiBi) may not say how long they were trained.
   n_context = ranged(kContext, is_gguf() ? std::nullopt : std::optional<int64_t>(2048), 1, int64_t{1} << 40);
-  n_heads = ranged(kHeads, {}, 1, 1 << 16);
+  // Models of state spaces alone have no attention; "state_size" tells them.
+  const bool attends = is_gguf() || !has({"", "state_size"});
+  n_heads = ranged(kHeads, attends ? std::nullopt : std::optional<int64_t>(1), 1, 1 << 16);
   n_kv_heads = kv_heads();
   if (n_heads > hidden && !find_int(kKeyLength))
     fail(Code::corrupt, file.name() + ", key " + spelled(kHeads),

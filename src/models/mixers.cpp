@@ -210,6 +210,51 @@ void emit_mamba2(const Place& at, const Mamba2& s) {
             at.residual);
 }
 
+void emit_mamba(const Place& at, const Mamba& s) {
+  Flow& f = at.flow;
+  const int64_t hidden = f.config.hidden, inner = s.inner, n = s.n_states;
+  const auto name = [&](std::string_view role) { return f.name(at.layer, role); };
+  const Id xn = f.normed(at.x, at.norm, hidden);
+  const auto half = [&](const char* role, int64_t first) {
+    return f.linear(xn, f.weight(name("ssm_in"), inner, hidden, s.bias, {.first = first, .whole = 2 * inner}),
+                    role, inner);
+  };
+  const Id in = half("scan_in", 0), z = half("scan_gate", inner), x = f.temp("scan_mixed", inner);
+  conv(f, in, x, conv_weight(f, name("ssm_conv1d"), inner, s.taps),
+       s.conv_bias ? f.b.vector(with_suffix(name("ssm_conv1d"), ".bias"), inner) : kNone, inner, s.taps,
+       true);
+  const auto part = [&](const char* role, std::string_view norm, int64_t first, int64_t width) {
+    const Id out = f.linear(
+        x, f.weight(name("ssm_x"), width, inner, Presence::no, {.first = first, .whole = s.rank + 2 * n}),
+        role, width);
+    if (s.norms == Mamba::none) return out;
+    NormSpec spec = s.norms == Mamba::bare ? f.bare_rms() : f.rms(name(norm), width);
+    spec.eps = s.norm_eps;
+    f.norm(out, out, spec, width);
+    return out;
+  };
+  const Id step = part("scan_step", "ssm_dt_norm", 0, s.rank);
+  op::Selective scan{};
+  scan.x = x;
+  scan.b = part("scan_b", "ssm_b_norm", s.rank, n);
+  scan.c = part("scan_c", "ssm_c_norm", s.rank + n, n);
+  scan.dt = f.linear(step, f.weight(name("ssm_dt"), inner, s.rank, Presence::yes), "scan_dt", inner);
+  scan.out = f.temp("scan_out", inner);
+  const std::vector<float> stored = f.b.flat_values(name("ssm_a"), inner * n);
+  std::vector<float> rate(stored.size());
+  for (int64_t c = 0; c < inner; ++c)
+    for (int64_t i = 0; i < n; ++i)
+      rate[static_cast<size_t>(i * inner + c)] = -std::exp(stored[static_cast<size_t>(c * n + i)]);
+  scan.rate = f.b.made_vector(std::move(rate));
+  scan.skip = f.b.made_vector(f.b.flat_values(name("ssm_d"), inner));
+  scan.n_states = static_cast<int32_t>(n);
+  const auto slot = f.b.recurrent_state(1, n, inner);
+  scan.part = slot.part, scan.layer = slot.layer;
+  f.b.emit(scan);
+  f.multiply(scan.out, z, Activation::silu);
+  f.project(scan.out, at.target(), f.weight(name("ssm_out"), hidden, inner, s.bias), at.post, at.residual);
+}
+
 Mamba2 read_mamba2(const Config& config, float norm_eps, const Mamba2Keys& keys) {
   const auto number = [&](Key key, int64_t low) {
     return static_cast<int32_t>(config.need_int(key, low, 1 << 16));
@@ -234,6 +279,22 @@ Mamba2 read_mamba2(const Config& config, float norm_eps, const Mamba2Keys& keys)
     if (const auto high = config.find_float({"", "time_step_limit.1"})) m.dt_high = static_cast<float>(*high);
   }
   return m;
+}
+
+backends::PlanRotation rotation_of_layers(const Config& config, const std::string& kind, int64_t head_width) {
+  const std::string own = "rope_parameters." + kind + ".";
+  const auto key = [&](const char* name) { return own + name; };
+  const std::string* scaling = config.file().find_string(key("rope_type"));
+  if (!scaling || *scaling != "proportional") return rotation_of(read_rope(config, kind));
+  const std::string theta_key = key("rope_theta"), part_key = key("partial_rotary_factor");
+  const double theta = config.need_positive(Key("", theta_key.c_str()));
+  const double part = config.positive_or(Key("", part_key.c_str()), 1);
+  const auto turned = static_cast<int64_t>(part * static_cast<double>(head_width) / 2);
+  backends::PlanRotation rotation;
+  for (int64_t i = 0; i < head_width / 2; ++i)
+    rotation.inverse_frequency.push_back(
+        i < turned ? std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_width)) : 0.0);
+  return rotation;
 }
 
 GatedAttention usual_gated_attention(const Config& config) {
@@ -266,6 +327,9 @@ void emit_attention(const Place& at, const GatedAttention& a) {
   if (a.gated)
     gated = f.linear(f.normed(at.x, at.norm, hidden), f.weight(name("attn_q"), q_width, hidden, a.bias, gate),
                      "attn_gate", q_width);
+  if (a.head_gates)
+    gated = f.linear(f.normed(at.x, at.norm, hidden), f.weight(name("attn_gate"), h.n_heads, hidden),
+                     "attn_gate", h.n_heads);
   op::AttentionInput in{};
   in.x = x;
   in.q = f.temp("attn_q", q_width);
@@ -285,6 +349,7 @@ void emit_attention(const Place& at, const GatedAttention& a) {
   attend.scale = a.scale;
   f.b.emit(attend);
   if (a.gated) f.multiply(out, gated, Activation::sigmoid);
+  if (a.head_gates) f.b.emit(op::Gate{out, gated, Activation::sigmoid, h.dv});
   f.project(out, at.target(), f.weight(name("attn_output"), hidden, out_width, a.output_bias), at.post,
             at.residual);
 }

@@ -59,6 +59,19 @@ struct Mamba2Keys {
 };
 Mamba2 read_mamba2(const Config& config, float norm_eps, const Mamba2Keys& keys = {});
 
+// Gu & Dao, "Mamba", arXiv:2312.00752. Roles "ssm_in", "ssm_conv1d", "ssm_x", "ssm_dt", "ssm_a", "ssm_d",
+// "ssm_out", and "ssm_dt_norm", "ssm_b_norm", "ssm_c_norm" where there are norms with weights.
+struct Mamba {
+  enum Norms : uint8_t { none, bare, weighted };
+  int64_t inner = 0, n_states = 0, rank = 0;
+  int32_t taps = 0;
+  bool conv_bias = false;
+  Presence bias = Presence::no;
+  Norms norms = none;  // of dt's row, of B and C
+  float norm_eps = 0;
+};
+void emit_mamba(const Place& at, const Mamba& spec);
+
 // Grouped-query attention with the roles of the usual decoder.
 struct GatedAttention {
   HeadShape heads;
@@ -67,8 +80,12 @@ struct GatedAttention {
   NormSpec q_norm, k_norm;
   float scale = 0, in_scale = 1;  // of the logits; of the block's input
   Presence bias = Presence::no, output_bias = Presence::no;
-  bool gated = false;  // "attn_q" holds for each head its query, then its gate: output * sigmoid(gate)
+  bool head_gates = false;  // output * sigmoid of a product, one for each head: "attn_gate"
+  bool gated = false;       // "attn_q" holds for each head its query, then its gate: output * sigmoid(gate)
 };
+// Of one kind of layers, as config.json names it. Beside what read_rope knows, "proportional": speeds as if
+// all pairs turned, of which only the first do.
+backends::PlanRotation rotation_of_layers(const Config& config, const std::string& kind, int64_t head_width);
 void emit_attention(const Place& at, const GatedAttention& spec);
 GatedAttention usual_gated_attention(const Config& config);  // heads and scale
 

@@ -106,4 +106,36 @@ void CpuStep::operator()(const op::Scan& o) {
   });
 }
 
+void CpuStep::operator()(const op::Selective& o) {
+  const int64_t channels = width(o.x), runs = ceil_div(channels, kChannels);
+  each_row(n, [&](int64_t r) { p.scan().softplus(row(o.dt, r), nullptr, row(o.dt, r), channels); });
+  parallel(static_cast<int64_t>(batch.slices.size()) * runs, [&](int64_t chunk) {
+    const auto slice = static_cast<size_t>(chunk / runs);
+    const int64_t first = chunk % runs * kChannels;
+    int64_t row0 = 0;
+    for (size_t s = 0; s < slice; ++s) row0 += static_cast<int64_t>(batch.slices[s].tokens.size());
+    each_piece(o.part, o.layer, 0, batch.slices[slice], row0,
+               [&](int64_t r, int64_t count, const float* from, float* to) {
+                 const kernels::SelectiveArgs args{count,
+                                                   std::min(kChannels, channels - first),
+                                                   o.n_states,
+                                                   channels,
+                                                   row(o.x, r) + first,
+                                                   row(o.dt, r) + first,
+                                                   channels,
+                                                   channels,
+                                                   row(o.b, r),
+                                                   row(o.c, r),
+                                                   o.n_states,
+                                                   p.vector(o.rate) + first,
+                                                   p.vector(o.skip) + first,
+                                                   row(o.out, r) + first,
+                                                   channels,
+                                                   from ? from + first : nullptr,
+                                                   to + first};
+                 p.scan().selective(&args);
+               });
+  });
+}
+
 }  // namespace ingle::backends

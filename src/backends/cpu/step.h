@@ -162,6 +162,7 @@ struct CpuStep {
   void operator()(const op::ScaleColumns& o);
   void operator()(const op::Conv& o);
   void operator()(const op::Scan& o);
+  void operator()(const op::Selective& o);
   // positions.cpp
   void operator()(const op::AddPositions& o);
   void operator()(const op::Xielu& o);

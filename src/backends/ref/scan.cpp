@@ -104,4 +104,30 @@ void RefStep::operator()(const op::Scan& o) const {
   });
 }
 
+void RefStep::operator()(const op::Selective& o) const {
+  const kv::PartSpec& part = p.plan_->parts[static_cast<size_t>(o.part)];
+  const int64_t channels = width(o.x);
+  const float *rate = vector(o.rate), *skip = vector(o.skip);
+  int64_t row0 = 0;
+  for (const Slice& s : batch.slices) {
+    const auto tokens = static_cast<int64_t>(s.tokens.size());
+    each_token(s.state->recurrent(static_cast<size_t>(o.part)), part.tile_offset(o.layer, 0),
+               part.tile_bytes(), s.start, tokens, [&](int64_t t, float* state) {
+                 const float *x = row(o.x, row0 + t), *b = row(o.b, row0 + t), *c = row(o.c, row0 + t);
+                 for (int64_t ch = 0; ch < channels; ++ch) {
+                   const double d = softplus(row(o.dt, row0 + t)[ch]);
+                   double y = double{skip[ch]} * x[ch];
+                   for (int64_t i = 0; i < o.n_states; ++i) {
+                     float& cell = state[i * channels + ch];
+                     cell =
+                         static_cast<float>(std::exp(d * rate[i * channels + ch]) * cell + d * x[ch] * b[i]);
+                     y += double{cell} * c[i];
+                   }
+                   row(o.out, row0 + t)[ch] = static_cast<float>(y);
+                 }
+               });
+    row0 += tokens;
+  }
+}
+
 }  // namespace ingle::backends

@@ -67,6 +67,7 @@ struct RefStep {
   void operator()(const op::ScaleColumns& o) const;
   void operator()(const op::Conv& o) const;
   void operator()(const op::Scan& o) const;
+  void operator()(const op::Selective& o) const;
   void operator()(const op::GatherWanted& o);
   void operator()(const op::Output& o) const;
   void operator()(const op::Gate& o) const;

@@ -21,21 +21,6 @@ const Names kNames = gemma_names({{"ffn_gate_inp", "router.proj"},
                                   {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
                                   {"layer_output_scale", "layer_scalar"}});
 
-// "proportional": speeds as if all pairs turned, of which only the first do.
-backends::PlanRotation rotation_of_full(const Config& config, int64_t width) {
-  constexpr Key kKind{"", "rope_parameters.full_attention.rope_type"};
-  if (const std::string* kind = config.find_string(kKind); !kind || *kind != "proportional")
-    return rotation_of(read_rope(config, "full_attention"));
-  const double theta = config.need_positive({"", "rope_parameters.full_attention.rope_theta"});
-  const double part = config.positive_or({"", "rope_parameters.full_attention.partial_rotary_factor"}, 1);
-  const auto turned = static_cast<int64_t>(part * static_cast<double>(width) / 2);
-  backends::PlanRotation rotation;
-  for (int64_t i = 0; i < width / 2; ++i)
-    rotation.inverse_frequency.push_back(
-        i < turned ? std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(width)) : 0.0);
-  return rotation;
-}
-
 SharedAttention::Layer attention_of(const Config& config, int64_t i, bool slides) {
   const std::string own = "per_layer_config." + std::to_string(i) + ".";
   const auto number = [&](const std::string& key, const char* global, int64_t otherwise) {
@@ -106,8 +91,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   for (int64_t i = 0; i < config.n_layers; ++i) {
     const bool slides = kinds[static_cast<size_t>(i)] == "sliding_attention";
     SharedAttention::Layer a = attention_of(config, i, slides);
-    a.rotation = b.rotation(slides ? rotation_of(read_rope(config, "sliding_attention"))
-                                   : rotation_of_full(config, a.heads.dk));
+    a.rotation = b.rotation(rotation_of_layers(config, kinds[static_cast<size_t>(i)], a.heads.dk));
     const auto norm = [&](std::string_view role) { return f.rms(f.name(i, role), config.hidden); };
     attention.emit(i, a, f.normed(x, norm("attn_norm"), config.hidden), x, norm("post_attention_norm"));
     const int64_t width = b.rows_of(with_suffix(f.name(i, "ffn_gate"), ".weight"));

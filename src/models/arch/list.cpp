@@ -16,7 +16,8 @@ extern const Architecture kMixtral, kQwen2Moe, kQwen3Moe, kPhiMoe, kDbrx, kCoher
     kDots1, kGptOss, kMiniMaxM2, kErnie45Moe, kHunyuanV1Moe, kHyV3, kExaoneMoe, kLlama4, kAfmoe, kLaguna,
     kMimoV2Flash;
 // Recurrent state, alone or between attention; and layers that share.
-extern const Architecture kQwen3Next, kGemma4, kGemma3n, kLfm2, kMamba2, kGraniteHybrid, kBamba, kFalconH1;
+extern const Architecture kQwen3Next, kGemma4, kGemma3n, kLfm2, kLfm3, kJamba, kMamba, kMamba2,
+    kGraniteHybrid, kBamba, kFalconH1;
 
 std::span<const Architecture* const> all_architectures() {
   static constexpr const Architecture* kAll[] = {
@@ -31,7 +32,8 @@ std::span<const Architecture* const> all_architectures() {
       &kDots1, &kGptOss, &kMiniMaxM2, &kErnie45Moe, &kHunyuanV1Moe, &kHyV3, &kExaoneMoe, &kLlama4, &kAfmoe,
       &kLaguna, &kMimoV2Flash,
       // Recurrent state, alone or between attention; and layers that share.
-      &kQwen3Next, &kGemma4, &kGemma3n, &kLfm2, &kMamba2, &kGraniteHybrid, &kBamba, &kFalconH1};
+      &kQwen3Next, &kGemma4, &kGemma3n, &kLfm2, &kLfm3, &kJamba, &kMamba, &kMamba2, &kGraniteHybrid, &kBamba,
+      &kFalconH1};
   return kAll;
 }
 

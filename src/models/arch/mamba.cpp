@@ -1,0 +1,43 @@
+// Mamba, and Falcon-Mamba, which has norms on what its steps, B and C are made of. Gu & Dao,
+// arXiv:2312.00752; Zuo et al., arXiv:2410.05355.
+#include "models/architecture.h"
+#include "models/mixers.h"
+
+namespace ingle::models {
+namespace {
+
+const Names kNames("backbone.layers.", {{"token_embd", "backbone.embeddings"},
+                                        {"output_norm", "backbone.norm_f"},
+                                        {"attn_norm", "norm"},
+                                        {"ssm_in", "mixer.in_proj"},
+                                        {"ssm_conv1d", "mixer.conv1d"},
+                                        {"ssm_x", "mixer.x_proj"},
+                                        {"ssm_dt", "mixer.dt_proj"},
+                                        {"ssm_a", "mixer.A_log"},
+                                        {"ssm_d", "mixer.D"},
+                                        {"ssm_out", "mixer.out_proj"}});
+
+backends::Plan build(graph::GraphBuilder& b, const Config& config) {
+  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "layer_norm_epsilon"})));
+  Mamba mamba;
+  mamba.inner = config.need_int({"", "intermediate_size"}, 1, 1 << 24);
+  mamba.n_states = config.need_int({"", "state_size"}, 1, 1 << 16);
+  mamba.rank = config.need_int({"", "time_step_rank"}, 1, 1 << 16);
+  mamba.taps = static_cast<int32_t>(config.need_int({"", "conv_kernel"}, 2, 64));
+  mamba.conv_bias = config.find_bool({"", "use_conv_bias"}).value_or(true);
+  mamba.bias = config.find_bool({"", "use_bias"}).value_or(false) ? Presence::yes : Presence::no;
+  if (config.has({"", "mixer_rms_eps"})) {
+    mamba.norms = Mamba::bare;
+    mamba.norm_eps = static_cast<float>(config.need_positive({"", "mixer_rms_eps"}));
+  }
+  const Id x = f.embed();
+  for (int64_t i = 0; i < config.n_layers; ++i)
+    emit_mamba({f, i, x, f.rms(f.name(i, "attn_norm"), config.hidden)}, mamba);
+  return f.finish(x, f.rms(f.names.of_model("output_norm"), config.hidden));
+}
+
+}  // namespace
+
+extern const Architecture kMamba{"", "mamba falcon_mamba", "Mamba, Falcon-Mamba", build};
+
+}  // namespace ingle::models
