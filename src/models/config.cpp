@@ -29,7 +29,11 @@ constexpr Key kVocab{"vocab_size", "vocab_size"};
 
 Config::Config(const formats::Checkpoint& file) : file_(&file) {
   architecture_ = file.need_string(is_gguf() ? "general.architecture" : "model_type");
-  n_layers = ranged(kLayers, {}, 1, 4096);
+  // Some hybrids list the kinds of their layers and do not count them.
+  std::optional<int64_t> listed;
+  if (const auto* kinds = is_gguf() ? nullptr : find_strings({"", "layers_block_type"}))
+    listed = static_cast<int64_t>(kinds->size());
+  n_layers = ranged(kLayers, listed, 1, 4096);
   hidden = ranged(kHidden, {}, 1, kMost);
   // One number, or one per layer; those are read from the tensors, by the families that have them.
   if (const formats::MetaValue* per_layer = found(kFfn);

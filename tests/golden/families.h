@@ -20,6 +20,24 @@ struct FamilyRecord {
 // Those that a regress would take away. One name a line; ".gguf": from its GGUF file.
 inline const std::vector<std::string>& must_be_right() {
   static const std::vector<std::string> kNames = {
+      // recurrent state and layers that share
+      "bamba",
+      "falcon_h1",
+      "falcon_mamba",
+      "gemma3n_text",
+      "gemma4_text",
+      "gemma4_text_moe",
+      "granitemoehybrid",
+      "jamba",
+      "lfm2",
+      "lfm2_moe",
+      "lfm3",
+      "mamba",
+      "mamba2",
+      "nemotron_h",
+      "qwen3_5_moe_text",
+      "qwen3_5_text",
+      "qwen3_next",
       "ernie4_5",
       "exaone",
       "exaone4",

@@ -17,7 +17,7 @@ extern const Architecture kMixtral, kQwen2Moe, kQwen3Moe, kPhiMoe, kDbrx, kCoher
     kMimoV2Flash;
 // Recurrent state, alone or between attention; and layers that share.
 extern const Architecture kQwen3Next, kGemma4, kGemma3n, kLfm2, kLfm3, kJamba, kMamba, kMamba2,
-    kGraniteHybrid, kBamba, kFalconH1;
+    kGraniteHybrid, kBamba, kFalconH1, kNemotronH;
 
 std::span<const Architecture* const> all_architectures() {
   static constexpr const Architecture* kAll[] = {
@@ -33,7 +33,7 @@ std::span<const Architecture* const> all_architectures() {
       &kLaguna, &kMimoV2Flash,
       // Recurrent state, alone or between attention; and layers that share.
       &kQwen3Next, &kGemma4, &kGemma3n, &kLfm2, &kLfm3, &kJamba, &kMamba, &kMamba2, &kGraniteHybrid, &kBamba,
-      &kFalconH1};
+      &kFalconH1, &kNemotronH};
   return kAll;
 }
 
