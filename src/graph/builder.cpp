@@ -208,6 +208,11 @@ void GraphBuilder::leave_out(const TensorName& name) {
   if (const formats::TensorInfo* tensor = lookup(name)) claimed_.insert(tensor);
 }
 
+void GraphBuilder::leave_out_under(const TensorName& prefix) {
+  for (const formats::TensorInfo& tensor : checkpoint().tensors())
+    if (tensor.name.starts_with(pick(prefix))) claimed_.insert(&tensor);
+}
+
 Id GraphBuilder::buffer(int64_t width) {
   plan_.buffers.push_back({width});
   return static_cast<Id>(plan_.buffers.size() - 1);

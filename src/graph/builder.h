@@ -56,6 +56,7 @@ class GraphBuilder {
   bool turns(const TensorName& name) const;  // can its columns be taken as rows?
   void leave_out(
       const TensorName& name);  // claimed without use, for tensors that a container carries in vain
+  void leave_out_under(const TensorName& prefix);  // all whose names begin so
 
   Id buffer(int64_t width);
   Id rotation(backends::PlanRotation rotation);  // equal ones share an id

@@ -23,6 +23,7 @@ constexpr Key kRotatedPart{"",
                            "rope_parameters.partial_rotary_factor|partial_rotary_factor|rotary_pct|"
                            "rope_pct|rotary_percentage"};
 constexpr Key kWindow{"attention.sliding_window", "sliding_window"};
+constexpr Key kPredictors{"nextn_predict_layers", "num_nextn_predict_layers"};
 constexpr Key kVocab{"vocab_size", "vocab_size"};
 
 }  // namespace
@@ -34,6 +35,9 @@ Config::Config(const formats::Checkpoint& file) : file_(&file) {
   if (const auto* kinds = is_gguf() ? nullptr : find_strings({"", "layers_block_type"}))
     listed = static_cast<int64_t>(kinds->size());
   n_layers = ranged(kLayers, listed, 1, 4096);
+  // GGUF counts them with the layers, config.json apart.
+  n_predictors = ranged(kPredictors, 0, 0, is_gguf() ? n_layers - 1 : 4096);
+  if (is_gguf()) n_layers -= n_predictors;
   hidden = ranged(kHidden, {}, 1, kMost);
   // One number, or one per layer; those are read from the tensors, by the families that have them.
   if (const formats::MetaValue* per_layer = found(kFfn);

@@ -28,6 +28,7 @@ class Config {
   // GGUF's `general.architecture`, config.json's `model_type`.
   const std::string& architecture() const { return architecture_; }
 
+  int64_t n_predictors = 0;  // layers after the last that predict further tokens; they are left out
   int64_t n_layers = 0, hidden = 0, n_context = 0, n_vocab = 0;
   int64_t n_ffn = 0;  // 4 * hidden when config.json has no key (GPT-2's kin)
   int64_t n_heads = 0, n_kv_heads = 0, dk = 0, dv = 0;  // dk, dv: hidden / n_heads when the file has no key

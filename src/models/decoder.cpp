@@ -51,6 +51,8 @@ class DecoderBuild {
       mlp(i, layer, before);
     }
     head(table);
+    for (int64_t i = 0; i < config_.n_predictors; ++i)
+      b_.leave_out_under(decoder_.names.layer(config_.n_layers + i));
   }
 
  private:

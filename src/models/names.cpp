@@ -68,6 +68,11 @@ graph::TensorName Names::of_layer_exactly(int64_t index, std::string_view name) 
   return {"", layers_ + std::to_string(index) + "." + std::string(name)};
 }
 
+graph::TensorName Names::layer(int64_t index) const {
+  const std::string i = std::to_string(index) + ".";
+  return {"blk." + i, layers_ + i};
+}
+
 graph::TensorName Names::of_model(std::string_view role) const {
   const TensorRole r = find(role);
   return {std::string(r.gguf.empty() ? role : r.gguf), std::string(r.hugging_face)};

@@ -25,6 +25,7 @@ class Names {
   graph::TensorName of_layer(int64_t index, std::string_view role) const;
   // By its own name, which only Hugging Face checkpoints have.
   graph::TensorName of_layer_exactly(int64_t index, std::string_view name) const;
+  graph::TensorName layer(int64_t index) const;  // what all of its tensors' names begin with
   graph::TensorName of_model(std::string_view role) const;
 
  private:

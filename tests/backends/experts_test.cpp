@@ -195,6 +195,23 @@ TEST_CASE("a token's experts give the same bits whoever else is there", "[backen
             Running on(make_plan(s), "cpu", threads, kernel);
             CHECK(logits(on, ids) == alone);
           }
+        // Each sequence by itself, in chunks.
+        for (const size_t chunk : {7, 64}) {
+          CAPTURE(format, width, plain, chunk);
+          Running on(make_plan(s), "cpu", 2);
+          std::vector<float> chunks;
+          for (const auto& sequence : ids) {
+            kv::SequenceState state = on.state();
+            for (size_t at = 0; at < sequence.size(); at += chunk) {
+              const size_t n = std::min(chunk, sequence.size() - at);
+              const auto from = sequence.begin() + static_cast<std::ptrdiff_t>(at);
+              const Running::Result r =
+                  on.step({{&state, {from, from + static_cast<std::ptrdiff_t>(n)}, static_cast<int64_t>(n)}});
+              chunks.insert(chunks.end(), r.logits.begin(), r.logits.end());
+            }
+          }
+          CHECK(chunks == alone);
+        }
       }
 }
 
