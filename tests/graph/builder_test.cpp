@@ -183,8 +183,14 @@ TEST_CASE("layers of equal shape and window share a part of the state", "[graph]
   CHECK(is(b.state(kv::PartKind::pages, few, 0), 4, 0));
   CHECK(is(b.state(kv::PartKind::pages, more_queries, 0), 1, 1));
   CHECK(is(b.state(kv::PartKind::window, h, 64), 0, 2));
+  CHECK(is(b.recurrent_state(4, 16, 32), 5, 0));
+  CHECK(is(b.recurrent_state(1, 3, 64), 6, 0));
+  CHECK(is(b.recurrent_state(4, 16, 32), 5, 1));
   const backends::Plan plan = b.finish(1, 1);
-  REQUIRE(plan.parts.size() == 5);
+  REQUIRE(plan.parts.size() == 7);
+  CHECK(plan.parts[5].kind == kv::PartKind::recurrent);
+  CHECK(plan.parts[5].type == kv::StateType::f32);
+  CHECK(plan.parts[5].n_layers == 2);
   CHECK(plan.parts[0].n_layers == 3);
   CHECK(plan.parts[0].window == 64);
   CHECK(plan.parts[0].type == kv::StateType::f16);

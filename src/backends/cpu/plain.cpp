@@ -34,9 +34,36 @@ void CpuStep::load_input(Id in, int64_t r, int64_t k, bool quantise) const {
 }
 
 void CpuStep::operator()(const op::Linear& o) {
-  const kernels::PackedWeight& w = p.packed(o.w.weight);
-  each_row(n, [&](int64_t r) { load_input(o.in, r, w.k, quantised(w)); });
-  products({{&o.w, row(o.out, 0), width(o.out), o.accumulate}}, ws.hidden, ws.hidden_rest);
+  const Op one = o;
+  linears({&one, 1});
+}
+
+// How many products of the same row begin here; they share its quantisation and a phase.
+size_t CpuStep::count_linears(size_t first) const {
+  const std::vector<Op>& ops = p.plan().ops;
+  const auto* head = std::get_if<op::Linear>(&ops[first]);
+  size_t count = 0;
+  while (head && first + count < ops.size() && count < kMostLinears) {
+    const auto* next = std::get_if<op::Linear>(&ops[first + count]);
+    if (!next || next->in != head->in) break;
+    ++count;
+    if (next->out == head->in) break;
+  }
+  return count;
+}
+
+void CpuStep::linears(std::span<const Op> ops) {
+  Job jobs[kMostLinears];
+  bool quantise = false;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const auto& o = std::get<op::Linear>(ops[i]);
+    jobs[i] = {&o.w, row(o.out, 0), width(o.out), o.accumulate};
+    quantise |= quantised(p.packed(o.w.weight));
+  }
+  const auto& first = std::get<op::Linear>(ops.front());
+  const int64_t k = p.packed(first.w.weight).k;
+  each_row(n, [&](int64_t r) { load_input(first.in, r, k, quantise); });
+  products(std::span<const Job>(jobs, ops.size()), ws.hidden, ws.hidden_rest);
 }
 
 void CpuStep::operator()(const op::HeadLinear& o) {

@@ -214,9 +214,15 @@ bool CpuStep::cancelled() {
 
 void CpuStep::walk() {
   angles();
-  for (const Op& op : p.plan().ops) {
+  const std::vector<Op>& ops = p.plan().ops;
+  for (size_t i = 0; i < ops.size();) {
     if (n > kCancelRows && cancelled()) return;
-    std::visit([&](const auto& o) { (*this)(o); }, op);
+    const size_t run = count_linears(i);
+    if (run > 1)
+      linears(std::span(ops).subspan(i, run));
+    else
+      std::visit([&](const auto& o) { (*this)(o); }, ops[i]);
+    i += std::max<size_t>(run, 1);
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "backends/cpu/program.h"
 #include "core/checked_math.h"
@@ -84,6 +85,9 @@ struct CpuStep {
   };
   // Several products of the same rows in one phase.
   void products(std::initializer_list<Job> jobs, const ActivationBuffer& x, const ActivationBuffer& rest) {
+    products(std::span(jobs.begin(), jobs.size()), x, rest);
+  }
+  void products(std::span<const Job> jobs, const ActivationBuffer& x, const ActivationBuffer& rest) {
     int64_t total = 0;
     for (const Job& j : jobs) total += groups(*j.w);
     const int64_t run = std::clamp<int64_t>(total / (6 * p.pool().size()), 1, 64);
@@ -191,6 +195,9 @@ struct CpuStep {
 
  private:
   // plain.cpp
+  static constexpr size_t kMostLinears = 8;
+  void linears(std::span<const Op> ops);
+  size_t count_linears(size_t first) const;
   void load_input(Id in, int64_t r, int64_t k, bool quantise) const;
   void glu(Activation act, const GluBound& bound, float* gate, float* up, float* out, int64_t count) const;
   // experts.cpp
