@@ -49,8 +49,8 @@ class Expander {
       linear(xn, from, o.q_a);
       emit(op::Norm{from, from, o.q_norm, static_cast<int32_t>(width(from))});
     }
-    const Id q = temporary("q", h * dk), q_rope = temporary("q_rope", h * o.rope),
-             q_nope = temporary("q_nope", h * o.nope);
+    const Id q = temporary("q", int64_t{h} * dk), q_rope = temporary("q_rope", int64_t{h} * o.rope),
+             q_nope = temporary("q_nope", int64_t{h} * o.nope);
     linear(from, q_rope, o.q_rope);
     linear(from, q_nope, o.q_nope);
     emit(op::Rope{q_rope, o.rotation, h, o.rope});

@@ -39,14 +39,21 @@ struct Claim {
     return j < m.n_rotated / 2 ? 2 * j : 2 * (j - m.n_rotated / 2) + 1;
   }
   // Rows `at` + (0 … run) of each of n runs that are `stride` apart; turned ones are put in order.
-  std::vector<int64_t> rows(int64_t n, int64_t stride, int64_t at, int64_t run, bool turned) const {
+  struct Rows {
+    int64_t n, stride, at, run;
+    bool turned;
+  };
+  std::vector<int64_t> list(const Rows& rows) const {
     std::vector<int64_t> out;
-    for (int64_t h = 0; h < n; ++h)
-      for (int64_t j = 0; j < run; ++j) out.push_back(h * stride + at + (turned ? unpaired(j) : j));
+    for (int64_t h = 0; h < rows.n; ++h)
+      for (int64_t j = 0; j < rows.run; ++j)
+        out.push_back(h * rows.stride + rows.at + (rows.turned ? unpaired(j) : j));
     return out;
   }
-  LinearSpec linear(const char* role, int64_t whole, int64_t cols, std::vector<int64_t> picked,
-                    bool bias) const {
+  LinearSpec linear(const char* role, int64_t whole, int64_t cols, const Rows& rows, bool bias) const {
+    // A tensor of another shape is told before a list is made of numbers that only the configuration knows.
+    if (b.rows_of(weight(role)) != whole) b.part(weight(role), {whole, cols}, 1, cols, {});
+    std::vector<int64_t> picked = list(rows);
     LinearSpec w;
     const auto n = static_cast<int64_t>(picked.size());
     if (bias) {
@@ -73,14 +80,14 @@ struct Claim {
       role = "attn_q_b";
       cols = m.q_rank;
     }
-    o.q_nope = linear(role, m.n_heads * dk, cols, rows(m.n_heads, dk, 0, m.nope, false), false);
-    o.q_rope = linear(role, m.n_heads * dk, cols, rows(m.n_heads, dk, m.nope, m.n_rotated, true), false);
+    o.q_nope = linear(role, m.n_heads * dk, cols, {m.n_heads, dk, 0, m.nope, false}, false);
+    o.q_rope = linear(role, m.n_heads * dk, cols, {m.n_heads, dk, m.nope, m.n_rotated, true}, false);
   }
 
   void latent(op::Mla& o) const {
     const int64_t whole = m.rank + m.n_rotated;
-    o.latent = linear("attn_kv_a_mqa", whole, hidden, rows(1, 0, 0, m.rank, false), m.bias);
-    o.k_rope = linear("attn_kv_a_mqa", whole, hidden, rows(1, 0, m.rank, m.n_rotated, true), m.bias);
+    o.latent = linear("attn_kv_a_mqa", whole, hidden, {1, 0, 0, m.rank, false}, m.bias);
+    o.k_rope = linear("attn_kv_a_mqa", whole, hidden, {1, 0, m.rank, m.n_rotated, true}, m.bias);
     o.latent_norm = norm("attn_kv_a_norm", m.rank);
   }
 
@@ -116,8 +123,8 @@ struct Claim {
       return;
     }
     o.k_up = o.v_up = {};
-    o.k_all = linear("attn_kv_b", whole[0], m.rank, rows(m.n_heads, stride, 0, m.nope, false), false);
-    o.v_all = linear("attn_kv_b", whole[0], m.rank, rows(m.n_heads, stride, m.nope, m.dv, false), false);
+    o.k_all = linear("attn_kv_b", whole[0], m.rank, {m.n_heads, stride, 0, m.nope, false}, false);
+    o.v_all = linear("attn_kv_b", whole[0], m.rank, {m.n_heads, stride, m.nope, m.dv, false}, false);
   }
 };
 
