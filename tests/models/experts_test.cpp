@@ -63,6 +63,8 @@ TEST_CASE("numbers of experts that cannot be are named", "[models][experts]") {
   CHECK(contains(refused("gpt_oss", "\"num_local_experts\": 4", "\"num_local_experts\": 5"), "mlp.router"));
   CHECK(contains(refused("deepseek_v3", "\"n_group\": 4", "\"n_group\": 3"), "groups"));
   CHECK(contains(refused("deepseek_v3", "\"topk_group\": 2", "\"topk_group\": 5"), "topk_group"));
+  CHECK(contains(refused("deepseek_v3", "\"qk_nope_head_dim\": 16", "\"qk_nope_head_dim\": 1000000"),
+                 "q_b_proj"));
   CHECK(
       contains(refused("deepseek_v3", "\"kv_lora_rank\": 32", "\"kv_lora_rank\": 31"), "kv_a_proj_with_mqa"));
   CHECK(contains(refused("deepseek_v3", "\"qk_rope_head_dim\": 16", "\"qk_rope_head_dim\": 15"),
