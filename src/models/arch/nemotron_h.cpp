@@ -112,6 +112,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
       experts(f, i, x, at.norm);
     }
   }
+  b.leave_out_under({"", "mtp."});  // predicts further tokens
   return f.finish(x, f.rms(f.names.of_model("output_norm"), config.hidden));
 }
 

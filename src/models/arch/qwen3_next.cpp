@@ -69,6 +69,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
       f.mlp(i, x, config.n_ffn, Activation::silu, norm);
     }
   }
+  b.leave_out_under({"", "mtp."});  // predicts further tokens
   return f.finish(x, f.rms(f.names.of_model("output_norm"), config.hidden));
 }
 
