@@ -41,6 +41,7 @@ UNIT_SYSTEM = re.compile(r"^(stdint\.h|stddef\.h|immintrin\.h|arm_neon\.h|arm_sv
 UNIT_HEADERS = re.compile(r"^src/(kernels/([a-z0-9_]+/)?[a-z0-9_]+|quant/blocks)\.h$")
 
 NAMELESS = ["graph", "kv", "engine", "backends", "kernels", "sampling"]  # no family of models is named here
+ARCHITECTURE = re.compile(r'const Architecture \w+\{\s*"([^"]*)",\s*"([^"]*)"')
 FORBIDDEN = re.compile(r"(?<![\w.>])(?:std::|::)?(abort|exit|_exit|quick_exit|_Exit|terminate|assert|printf|fprintf|vprintf|"
                        r"vfprintf|puts|fputs|putchar|perror|getenv|secure_getenv|setlocale|signal|sigaction)\s*\(|"
                        r"\bstd::(cout|cerr|clog)\b")
@@ -85,8 +86,11 @@ class Tree:
                         path = os.path.join(folder, name)
                         with open(path, encoding="utf-8") as f:
                             self.texts[os.path.relpath(path, root)] = f.read()
-        self.families = {os.path.basename(p)[:-4] for p in self.texts
-                         if p.startswith("src/models/arch/") and p.endswith(".cpp")} - {"list"}
+        files = [p for p in self.texts if p.startswith("src/models/arch/") and p.endswith(".cpp")]
+        self.families = {os.path.basename(p)[:-4] for p in files} - {"list"}
+        for path in files:  # and the names that files give them
+            for names in ARCHITECTURE.findall(self.texts[path]):
+                self.families.update(" ".join(names).split())
 
     def breach(self, path, line, what):
         self.breaches.append("%s:%d: %s" % (path, line, what))
@@ -262,6 +266,9 @@ SELF_TESTS = [
      'sees "core/b.h"'),
     ("a family's name in the graph", {"src/graph/a.cpp": 'auto s = "llama.rope";\n', "src/models/arch/llama.cpp": ""},
      'names the family "llama"'),
+    ("a family's name in a checkpoint", {"src/kv/a.cpp": 'auto s = "made";\n',
+                                         "src/models/arch/llama.cpp": 'const Architecture kA{"", "other made", "A"};\n'},
+     'names the family "made"'),
     ("abort in the library", {"src/kv/a.cpp": "void f() {\n  std::abort();\n}\n"}, "src/kv/a.cpp:2: std::abort"),
     ("assert in the library", {"src/kv/a.cpp": "void f(int i) { assert(i); }\n"}, "assert is not"),
     ("printing from the library", {"capi/a.cpp": 'void f() { std::cerr << 1; }\n'}, "std::cerr"),

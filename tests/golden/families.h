@@ -134,7 +134,8 @@ inline std::string families_root() {
 }
 
 inline bool has_family(const std::string& root, const std::string& name) {
-  return std::filesystem::exists(root + "/" + name.substr(0, name.find('.')) + "/config.json");
+  const std::string folder = root + "/" + name.substr(0, name.find('.'));
+  return std::filesystem::exists(folder + (name.ends_with(".gguf") ? "/model-f32.gguf" : "/config.json"));
 }
 
 // The decoders.

@@ -1,0 +1,84 @@
+// docs/models.md is what the list of architectures says. INGLE_WRITE_DOCS=1 in the environment writes it.
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "golden/families.h"
+#include "models/architecture.h"
+
+using namespace ingle;
+using namespace ingle::tests;
+
+namespace {
+
+// "a b" as "`a`, `b`".
+std::string quoted(std::string_view names) {
+  std::string out;
+  while (!names.empty()) {
+    const size_t space = std::min(names.find(' '), names.size());
+    out += (out.empty() ? "`" : ", `") + std::string(names.substr(0, space)) + "`";
+    names.remove_prefix(std::min(space + 1, names.size()));
+  }
+  return out.empty() ? "–" : out;
+}
+
+std::string list_of(bool gguf) {
+  std::string out;
+  for (const std::string& name : must_be_right())
+    if (name.ends_with(".gguf") == gguf) out += (out.empty() ? "" : ", ") + name.substr(0, name.find('.'));
+  return out;
+}
+
+std::string expected() {
+  std::ostringstream out;
+  out << "# Models\n\nThis file is written by `tests/golden/models_doc_test.cpp` out of the list of "
+         "architectures.\n\n"
+         "| Families | GGUF `general.architecture` | Hugging Face `model_type` |\n|---|---|---|\n";
+  for (const models::Architecture* a : models::all_architectures())
+    out << "| " << a->about << " | " << quoted(a->gguf) << " | " << quoted(a->hugging_face) << " |\n";
+  out << "\nA GGUF file, or a folder with `config.json` (as transformers 5 writes it, or 4) and safetensors "
+         "files in\n"
+         "f32, f16, bf16 or f8, loads wherever a model is asked for. What a file says that is not understood "
+         "is an\n"
+         "error which names it.\n\n## Checked against\n\n"
+         "`tests/golden/families_test.cpp` runs tiny models with random weights of these families and "
+         "compares every\n"
+         "log-probability, and the greedy continuation, with transformers 5 in float32; token by token "
+         "equals one pass,\n"
+         "both spellings of config.json give the same bits, and the default kernels stay within a mean KL "
+         "divergence of\n"
+         "1e-3 of the float reference.\n\n"
+         "From Hugging Face folders: "
+      << list_of(false) << ".\n\nFrom GGUF: " << list_of(true)
+      << ".\n\nThe other GGUF names follow llama.cpp's converters and have been run on no file here.\n";
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("docs/models.md is current", "[docs]") {
+  const std::string path = std::string(INGLE_SOURCE_DIR) + "/docs/models.md", text = expected();
+  if (const char* write = std::getenv("INGLE_WRITE_DOCS"); write && *write == '1')
+    std::ofstream(path) << text;
+  std::ifstream in(path);
+  std::ostringstream found;
+  found << in.rdbuf();
+  INFO("INGLE_WRITE_DOCS=1 test_golden \"[docs]\" writes it anew");
+  CHECK(found.str() == text);
+}
+
+TEST_CASE("each architecture and each name is listed once", "[docs]") {
+  std::vector<std::string> gguf, hugging_face;
+  for (const models::Architecture* a : models::all_architectures()) {
+    CAPTURE(a->about);
+    CHECK(!(a->gguf.empty() && a->hugging_face.empty()));
+    for (const auto& [names, all] : {std::pair{a->gguf, &gguf}, std::pair{a->hugging_face, &hugging_face}}) {
+      std::istringstream words{std::string(names)};
+      for (std::string name; words >> name;) all->push_back(name);
+    }
+  }
+  for (auto* all : {&gguf, &hugging_face}) {
+    std::sort(all->begin(), all->end());
+    CHECK(std::adjacent_find(all->begin(), all->end()) == all->end());
+  }
+}
