@@ -22,6 +22,7 @@ struct Shapes {
   NormKind norm = NormKind::rms;
   bool bias = false, head_norms = false, post_norms = false;
   float softcap = 0, embed_scale = 1;
+  bool slopes = false;
   Activation act = Activation::silu;
   bool attention = true, ffn_block = true;
   int layers = 2;
@@ -58,7 +59,9 @@ backends::Plan make_plan(const Shapes& s, uint32_t seed = 1) {
       in.heads = h;
       m.plan.ops.push_back(in);
       const float scale = 1 / std::sqrt(static_cast<float>(h.dk));
-      m.plan.ops.push_back(op::Attend{q, attended, 0, layer, h, scale, s.softcap});
+      op::Attend attend{q, attended, 0, layer, h, scale, s.softcap};
+      if (s.slopes) attend.slopes = m.vector(h.n_heads, 0.2f);
+      m.plan.ops.push_back(attend);
       m.plan.ops.push_back(op::ProjectResidual{attended, x, linear(s.width, h.n_heads * h.dv, ""), post()});
     }
     if (s.ffn_block) {
@@ -169,6 +172,10 @@ TEST_CASE("fused ops equal their expansions for every option", "[backends]") {
   cases["post norms"].post_norms = true;
   cases["head norms"].head_norms = true;
   cases["softcap"].softcap = 1.5f;
+  cases["slopes"].slopes = true;
+  cases["slopes"].rotated = 0;
+  cases["slopes and a window"].slopes = true;
+  cases["slopes and a window"].window = 33;
   cases["embedding scale"].embed_scale = 6.5f;
   cases["window of 1"].window = 1;
   cases["window of 7"].window = 7;

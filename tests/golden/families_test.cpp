@@ -8,6 +8,7 @@
 #include "formats/json_flat.h"
 #include "golden/families.h"
 #include "golden/support.h"
+#include "support/errors.h"
 
 using namespace ingle;
 using namespace ingle::tests;
@@ -133,4 +134,16 @@ TEST_CASE("both spellings of config.json load alike", "[golden][families]") {
     const Golden g = read_golden_of(folder);
     CHECK(logits_of(older, g.ids, 512) == logits_of(*now, g.ids, 512));
   }
+}
+
+TEST_CASE("a position that a model does not have is refused", "[golden][families]") {
+  const std::string folder = data_path("golden/arch/gpt_neo");
+  Loaded model(formats::open_folder(folder, quant::dtype_table()), Setting{.backend = "ref"});
+  engine::Sequence s = model.sequence();
+  s.feed(std::vector<int32_t>(127, 3), {});
+  const Error error = error_of([&] { s.feed(std::vector<int32_t>{1, 2}, {}); });
+  CHECK(error.code() == Code::invalid_argument);
+  CHECK(contains(error.what(), "position 128"));
+  CHECK(s.length() == 127);
+  s.feed(std::vector<int32_t>{1}, {});
 }

@@ -196,3 +196,43 @@ TEST_CASE("layers of equal shape and window share a part of the state", "[graph]
   CHECK(plan.parts[0].type == kv::StateType::f16);
   CHECK(plan.parts[1].n_layers == 2);
 }
+
+TEST_CASE("parts of fused tensors that alternate", "[graph]") {
+  // Two heads of q (2 rows), k (1), v (1) each, in 8 rows of 2 values.
+  GraphBuilder b = builder_over({{"qkv", kF32, {8, 2}}});
+  graph::RowOrder q, k;
+  q.whole = k.whole = 8;
+  q.run = 2, q.stride = k.stride = 4, k.run = 1, k.first = 2;
+  b.matrix(both("qkv"), 4, 2, q);
+  b.matrix(both("qkv"), 2, 2, k);
+  k.first = 3;
+  b.matrix(both("qkv"), 2, 2, k);
+  const backends::Plan plan = b.finish(8, 8);
+  REQUIRE(plan.weights.size() == 3);
+  CHECK(plan.weights[0].source_rows.at(2) == 4);
+  CHECK(plan.weights[0].source_rows.at(3) == 5);
+  CHECK(plan.weights[1].source_rows.at(0) == 2);
+  CHECK(plan.weights[1].source_rows.at(1) == 6);
+  CHECK(plan.weights[2].source_rows.at(1) == 7);
+}
+
+TEST_CASE("a Hugging Face name is found without its first part", "[graph]") {
+  GraphBuilder b = builder_over({{"h.0.ln.weight", kF32, {3}}}, formats::Naming::hugging_face);
+  CHECK(b.has({"", "transformer.h.0.ln.weight"}));
+  CHECK_FALSE(b.has({"", "transformer.h.1.ln.weight"}));
+  b.leave_out({"", "transformer.h.0.ln.weight"});
+  CHECK(b.finish(1, 1).weights.empty());
+  GraphBuilder gguf = builder_over({{"h.0.ln.weight", kF32, {3}}});
+  CHECK_FALSE(gguf.has(both("transformer.h.0.ln.weight")));
+}
+
+TEST_CASE("vectors with something added, and of any shape", "[graph]") {
+  GraphBuilder b = builder_over({{"v", kF32, {2, 3}}}, formats::Naming::hugging_face);
+  const Id v = b.vector(both("v"), 6, {}, 1);
+  const Id made = b.made_vector({7});
+  b.limit_positions(5);
+  const backends::Plan plan = b.finish(1, 1);
+  CHECK(plan.vectors[static_cast<size_t>(v)].values == std::vector<float>{1, 2, 3, 4, 5, 6});
+  CHECK(plan.vectors[static_cast<size_t>(made)].values == std::vector<float>{7});
+  CHECK(plan.n_positions == 5);
+}

@@ -88,6 +88,18 @@ TEST_CASE("softcap and sinks", "[attend]") {
   check(s, query);
 }
 
+TEST_CASE("slopes over the distance of keys", "[attend]") {
+  for (const int64_t window : {0, 37}) {
+    const State s(*rows()[0], kKvF16, 600, 40, 24, 23);
+    Query query = causal(s, 9, 4, window, 24);
+    for (int64_t r = 0; r < query.rows(); ++r)
+      query.slopes.push_back(std::exp2(-2.0f * static_cast<float>(r % 4 + 1)));
+    check(s, query);
+    query.softcap = 5.0f;
+    check(s, query);
+  }
+}
+
 TEST_CASE("large logits do not overflow", "[attend]") {
   const State s(*rows()[0], kKvF32, 520, 16, 16, 16);
   Query query = causal(s, 5, 3, 0, 17);

@@ -58,7 +58,7 @@ struct State {
 struct Query {
   std::vector<float> q;  // [rows][dk]
   std::vector<int64_t> first, last;
-  std::vector<float> sink;
+  std::vector<float> sink, slopes;
   float scale = 0.25f, softcap = 0.0f;
   int64_t rows() const { return static_cast<int64_t>(first.size()); }
 };
@@ -97,6 +97,7 @@ inline std::vector<float> run(const VecRow& row, const State& s, const Query& qu
   a.first = query.first.data() + begin, a.last = query.last.data() + begin;
   a.scale = query.scale, a.softcap = query.softcap;
   a.sink = query.sink.empty() ? nullptr : query.sink.data() + begin;
+  a.slopes = query.slopes.empty() ? nullptr : query.slopes.data() + begin;
   a.pages = s.table.data(), a.k_offset = s.k_offset, a.v_offset = s.v_offset;
   a.scratch = aligned;
   row.attend(&a);
@@ -117,6 +118,7 @@ inline std::vector<double> oracle(const State& s, const Query& query) {
         logit += static_cast<double>(query.q[idx(r * s.dk + d)]) * s.k[idx(t * s.dk + d)];
       }
       logit *= query.scale;
+      if (!query.slopes.empty()) logit += query.slopes[idx(r)] * static_cast<double>(t - query.last[idx(r)]);
       if (query.softcap > 0) logit = query.softcap * std::tanh(logit / query.softcap);
       const double p = std::exp(logit);
       total += p;
