@@ -16,12 +16,23 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Decoder decoder;
   decoder.embedding_scale = multiplier({"embedding_scale", "embedding_multiplier"});
   decoder.logit_scale = 1 / multiplier({"logit_scale", "logits_scaling"});
-  decoder.layer = [&](int64_t) { return layer; };
+  // The branch with windows: a base for each layer, sinks in the layers.
+  constexpr Key kThetas{"", "layer_rope_theta"};
+  const auto thetas = config.find_floats(kThetas);
+  if (thetas && thetas->size() != static_cast<size_t>(config.n_layers))
+    config.refuse(kThetas, "expected one number for each layer");
+  layer.attention.sinks = b.has({"", "model.layers.0.self_attn.sinks"});
+  decoder.layer = [&](int64_t i) {
+    Layer l = layer;
+    if (!config.slides(i, config.window.has_value())) l.attention.window = 0;
+    if (thetas) l.attention.rope.theta = (*thetas)[static_cast<size_t>(i)];
+    return l;
+  };
   return build_decoder(b, config, decoder);
 }
 
 }  // namespace
 
-extern const Architecture kGranite{"granite", "granite", "Granite 3, dense", build};
+extern const Architecture kGranite{"granite", "granite granite_swa", "Granite 3, dense", build};
 
 }  // namespace ingle::models
