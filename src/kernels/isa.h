@@ -18,6 +18,7 @@ struct Activations {
   const float* d;      // [m][ldb]
   const int32_t* sum;  // [m][2 * ldb], per 16 values
   int64_t ldb;
+  int32_t rest;  // rows that round f to bf16 take what that rounding left over: bf16(f - bf16(f))
 };
 
 // y[t][n] = sum_k w[n][k] x[t][k] (+ bias[n]) (+ y[t][n] when `accumulate`), for the rows of groups [group0,
@@ -34,14 +35,14 @@ struct MatmulArgs {
   uint8_t* scratch;  // scratch_bytes() of the row, this worker's own, 64-byte aligned
 };
 
-enum : int32_t { kActF32 = 0, kActQ8 = 1 };
+enum : int32_t { kActF32 = 0, kActQ8 = 1, kActBf16 = 2 };  // bf16: rounded from f by the row itself
 
 struct MatmulRow {
   const char* name;    // the spec: "q4_k_q8_gemm_avx512vnni_r16"
   const char* isa;     // "plain", "avx2", "avx512vnni", "avx512bf16"
   const char* format;  // the weight format's name in the catalog
   int32_t layout;      // the packed layout that it reads (layout.h)
-  int32_t activation;  // kActF32 or kActQ8
+  int32_t activation;  // kActF32, kActQ8 or kActBf16
   void (*run)(const MatmulArgs* args);
   int64_t (*scratch_bytes)(int64_t m, int64_t k);
 };

@@ -19,10 +19,10 @@
 namespace ingle::kernels {
 
 enum : int32_t {
-  kLayoutBlocks = 0,  // the file's blocks, row after row, not grouped
-  kLayoutF32 = 1,     // [k][16] f32
-  kLayoutF16 = 2,     // [k][16] f16
-  kLayoutBf16 = 3,    // [k][16] bf16
+  kLayoutBlocks = 0,     // the file's blocks, row after row, not grouped
+  kLayoutF32 = 1,        // [k][16] f32
+  kLayoutF16 = 2,        // [k][16] f16
+  kLayoutBf16Pairs = 4,  // [(k + 1) / 2][16][2] bf16; an odd k is padded with a zero
   kLayoutQ4_0 = 16,
   kLayoutQ4_1 = 17,
   kLayoutQ5_0 = 18,
@@ -83,7 +83,8 @@ static constexpr BlockPlace block_place(const LayoutSpec& s, int64_t b) {
 // Bytes of one group of 16 rows of k values; a multiple of 64.
 static constexpr int64_t group_bytes(int32_t layout, int64_t k) {
   if (layout == kLayoutF32) return k * kRows * 4;
-  if (layout == kLayoutF16 || layout == kLayoutBf16) return (k * kRows * 2 + 63) / 64 * 64;
+  if (layout == kLayoutF16) return (k * kRows * 2 + 63) / 64 * 64;
+  if (layout == kLayoutBf16Pairs) return (k + 1) / 2 * kRows * 4;
   const LayoutSpec s = layout_spec(layout);
   const int64_t blocks = k / kBlock;
   const int64_t header = s.super ? blocks / kSuperBlocks * kSuperHeader : 0;

@@ -193,6 +193,15 @@ void pack_plain(const std::byte* const (&rows)[kRows], int64_t n_rows, int64_t k
   }
 }
 
+// bf16 of 16 rows to [(k + 1) / 2][16][2]; the group is zero before.
+void pack_pairs(const std::byte* const (&rows)[kRows], int64_t n_rows, int64_t k, uint8_t* group) {
+  constexpr int64_t kSlice = 128;
+  for (int64_t k0 = 0; k0 < k; k0 += kSlice)
+    for (int64_t r = 0; r < n_rows; ++r)
+      for (int64_t i = k0; i < k && i < k0 + kSlice; i += 2)
+        std::memcpy(group + (i / 2 * kRows + r) * 4, rows[r] + i * 2, i + 1 < k ? 4 : 2);
+}
+
 struct Source {
   const quant::QuantWeight& w;
   const int64_t* rows;
@@ -223,11 +232,12 @@ void pack_float_group(const Source& source, int64_t row0, int64_t n_rows, int32_
     }
   }
   if (layout == kLayoutF32) return pack_plain<uint32_t>(rows, n_rows, k, group);
+  if (layout == kLayoutBf16Pairs) return pack_pairs(rows, n_rows, k, group);
   pack_plain<uint16_t>(rows, n_rows, k, group);
 }
 
 bool is_float(int32_t layout) {
-  return layout == kLayoutF32 || layout == kLayoutF16 || layout == kLayoutBf16;
+  return layout == kLayoutF32 || layout == kLayoutF16 || layout == kLayoutBf16Pairs;
 }
 
 }  // namespace
@@ -283,7 +293,8 @@ void unpack_row(const PackedWeight& w, int64_t row, float* out) {
     const int64_t at = i * kRows + r;
     if (layout == kLayoutF32) out[i] = read<float>(group + 4 * at);
     if (layout == kLayoutF16) out[i] = quant::half_to_float(read<uint16_t>(group + 2 * at));
-    if (layout == kLayoutBf16) out[i] = quant::bf16_to_float(read<uint16_t>(group + 2 * at));
+    if (layout == kLayoutBf16Pairs)
+      out[i] = quant::bf16_to_float(read<uint16_t>(group + 4 * (i / 2 * kRows + r) + 2 * (i % 2)));
   }
 }
 

@@ -20,8 +20,8 @@ int isa_level(std::string_view isa) {
 
 std::vector<const MatmulRow*> list_rows() {
   std::vector<const MatmulRow*> rows;
-  for (const MatmulUnit* unit : {&ingle_matmul_avx512vnni, &ingle_matmul_avx512, &ingle_matmul_avx2,
-                                 &ingle_matmul_avx2_float, &ingle_matmul_plain})
+  for (const MatmulUnit* unit : {&ingle_matmul_avx512bf16, &ingle_matmul_avx512vnni, &ingle_matmul_avx512,
+                                 &ingle_matmul_avx2, &ingle_matmul_avx2_float, &ingle_matmul_plain})
     for (int32_t i = 0; i < unit->n_rows; ++i) rows.push_back(unit->rows + i);
   for (const MatmulRow& row : block_rows()) rows.push_back(&row);
   return rows;
@@ -62,7 +62,7 @@ Forced read_forced(const KernelChoice& choice) {
   if (level >= 0) forced.level = level;
   if (!known)
     fail(Code::invalid_argument, "kernel", format("no kernel or instruction set is called '{}'", name),
-         "use plain, avx2, avx512, avx512vnni, ref_q, or a kernel's full name");
+         "use plain, avx2, avx512, avx512vnni, avx512bf16, ref_q, or a kernel's full name");
   if (!runs)
     fail(Code::unsupported, "kernel", format("this machine ({}) cannot run '{}'", choice.cpu.name, name),
          "leave the kernel unset to take the best that runs");

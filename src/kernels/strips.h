@@ -70,6 +70,45 @@ inline void pack_float_strip(const Activations& x, int64_t t0, int64_t tokens, f
   }
 }
 
+// f32 to bf16, to nearest even, as the upper half of the result's bits. Subnormals become zero of their sign,
+// as the products of bf16 read them.
+inline uint32_t bf16_bits(float x) {
+  uint32_t u;
+  __builtin_memcpy(&u, &x, 4);
+  const uint32_t magnitude = u & 0x7fffffffu, sign = u & 0x80000000u;
+  uint32_t rounded = (u + 0x7fffu + (u >> 16 & 1u)) & 0xffff0000u;
+  rounded = magnitude > 0x7f800000u ? (u & 0xffff0000u) | 0x00400000u : rounded;
+  return magnitude < 0x00800000u ? sign : rounded;
+}
+inline uint32_t bf16_of(float x, bool rest) {
+  const uint32_t high = bf16_bits(x);
+  if (!rest) return high;
+  float taken;
+  __builtin_memcpy(&taken, &high, 4);
+  return bf16_bits(x - taken);
+}
+
+// A strip of T tokens rounded to bf16 is [(k + 1) / 2][T] pairs of bf16.
+inline void pack_bf16_strip(const Activations& x, int64_t t0, int64_t tokens, uint32_t* out) {
+  const bool rest = x.rest != 0;
+  for (int64_t t = 0; t < tokens; ++t) {
+    const float* from = x.f + (t0 + t) * x.ldf;
+    uint32_t* to = out + t;
+    int64_t i = 0;
+    for (; i + 32 <= x.k; i += 32) {  // in two steps, so that the first becomes vectors
+      uint32_t pairs[16];
+      for (int j = 0; j < 16; ++j)
+        pairs[j] = bf16_of(from[i + 2 * j], rest) >> 16 | bf16_of(from[i + 2 * j + 1], rest);
+      for (int j = 0; j < 16; ++j, to += tokens) *to = pairs[j];
+    }
+    for (; i < x.k; i += 2, to += tokens) {
+      *to = bf16_of(from[i], rest) >> 16;
+      if (i + 1 < x.k) *to |= bf16_of(from[i + 1], rest);
+    }
+  }
+}
+inline int64_t bf16_strip_bytes(int64_t k) { return (k + 1) / 2 * 4; }
+
 // How many tokens the next tile takes, at most `widest`.
 inline int64_t tile_tokens(int64_t left, int64_t widest) {
   constexpr int32_t kSizes[] = {12, 8, 6, 4, 3, 2, 1};

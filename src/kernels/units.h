@@ -15,6 +15,7 @@ extern const MatmulUnit ingle_matmul_avx2;
 extern const MatmulUnit ingle_matmul_avx2_float;
 extern const MatmulUnit ingle_matmul_avx512;
 extern const MatmulUnit ingle_matmul_avx512vnni;
+extern const MatmulUnit ingle_matmul_avx512bf16;
 }
 
 }  // namespace ingle::kernels

@@ -8,13 +8,14 @@ using namespace ingle::tests;
 
 namespace {
 
-// Of a row's length: float weights; 8-bit activations taken twice, as models below kPreciseBelow have it;
-// taken once.
+// Of a row's length: float weights; activations of 8 bits, or bf16, taken twice, as models below
+// kPreciseBelow have it; taken once.
 constexpr double kFloatError = 4e-6, kTwiceError = 2e-4, kOnceError = 3e-2;
 
 struct Shapes {
   std::string format = "f32";                     // of all matrices but the head
   std::string wk_format, up_format, down_format;  // when others
+  std::string head_format;                        // empty: an identity matrix
   int64_t width = 37, ffn = 45, vocab = 21;
   HeadShape heads{6, 2, 13, 7};
   int64_t rotated = 10, window = 0;
@@ -78,7 +79,7 @@ backends::Plan make_plan(const Shapes& s, uint32_t seed = 1) {
   }
   op::Head head{};
   head.x = x;
-  head.w = {m.identity(s.width)};
+  head.w = {s.head_format.empty() ? m.identity(s.width) : m.weight(s.width, s.width, s.head_format)};
   head.scale = 1;
   m.plan.ops.push_back(head);
   m.plan.n_vocab = s.width;
@@ -129,7 +130,7 @@ void check_conforms(const Shapes& s, double tolerance) {
   CHECK(row_error(expected, found, s.width) < tolerance);
 }
 
-bool is_float(const std::string& format) { return format == "f32" || format == "f16" || format == "bf16"; }
+bool is_plain(const std::string& format) { return format == "f32" || format == "f16" || format == "bf16"; }
 
 // Whole blocks of every format.
 Shapes whole_blocks(int64_t width) {
@@ -148,13 +149,23 @@ TEST_CASE("fused ops equal their expansions for every weight format", "[backends
   for (const quant::QuantFormat* f : quant::all_formats()) {
     if (f->dtype.ggml_id < 0) continue;
     const std::string name(f->name);
-    if (f->dtype.block_elems == 1 && !is_float(name)) continue;  // integers and doubles are no weights
+    if (f->dtype.block_elems == 1 && !is_plain(name)) continue;  // integers and doubles are no weights
     for (const int64_t width : {256, 768}) {
       CAPTURE(name, width);
       Shapes s = whole_blocks(width);
       s.format = name;
-      check_conforms(s, is_float(name) ? kFloatError : width < 768 ? kTwiceError : kOnceError);
+      const bool exact = name == "f32" || name == "f16";
+      check_conforms(s, exact ? kFloatError : width < 768 ? kTwiceError : kOnceError);
     }
+  }
+}
+
+TEST_CASE("the head takes its activations twice where they are rounded", "[backends]") {
+  for (const std::string format : {"bf16", "q8_0", "q4_k"}) {
+    CAPTURE(format);
+    Shapes s = whole_blocks(768);
+    s.head_format = format;
+    check_conforms(s, kTwiceError);
   }
 }
 

@@ -173,30 +173,36 @@ void CpuStep::operator()(const op::GatedFfn& o) {
   project(o.down, o.post, o.x);
 }
 
-// The head's 8-bit activations are made twice: the row, and what its first 8 bits left over. The weights
-// are read once for both, and an error that no later layer can even out is gone from the logits.
+// Activations that are rounded for the head are taken twice: the row, and what the rounding left over. The
+// weights are read from memory once for both, and an error that no later layer can even out is gone from the
+// logits.
 void CpuStep::operator()(const op::Head& o) {
   const PackedWeight& w = p.packed(o.w.weight);
   const int64_t wanted = ws.rows.n_wanted();
   if (wanted == 0) return;
-  const bool twice = quantised(w);
-  const LinearSpec product_alone{o.w.weight, kNone};  // the bias is added once
+  const bool twice = rounded(w), both_at_once = quantised(w);
+  const LinearSpec unbiased{o.w.weight, kNone};  // the bias is added once
   const float* bias = p.vector(o.w.bias);
   each_row(wanted, [&](int64_t r) {
     float* x = ws.hidden.row(r);
     norm(o.norm, row(o.x, ws.rows.wanted[static_cast<size_t>(r)]), x, width(o.x));
-    if (quantised(w)) ws.hidden.quantise(p.vec(), r, 0, width(o.x), x);
-    if (twice) ws.hidden.quantise_rest(p.vec(), wanted + r, ws.hidden, r, 0, width(o.x), x);
+    if (!both_at_once) return;
+    ws.hidden.quantise(p.vec(), r, 0, width(o.x), x);
+    ws.hidden.quantise_rest(p.vec(), wanted + r, ws.hidden, r, 0, width(o.x), x);
   });
-  const int64_t m = twice ? 2 * wanted : wanted;
   parallel(ceil_div(w.n, kHeadColumns), [&](int64_t c) {
     const int64_t first = c * kHeadColumns, count = std::min(kHeadColumns, w.n - first);
-    float* y = scratch().columns.as<float>();
-    product(product_alone, ws.hidden, nullptr, m, y - first, kHeadColumns, false, first / kernels::kGroupRows,
-            ceil_div(first + count, kernels::kGroupRows));
+    const int64_t group0 = first / kernels::kGroupRows, group1 = ceil_div(first + count, kernels::kGroupRows);
+    float *y = scratch().columns.as<float>(), *y_rest = y + wanted * kHeadColumns;
+    kernels::Activations x = ws.hidden.rows(0, both_at_once ? 2 * wanted : wanted, w.k);
+    product_alone(unbiased, x, y - first, kHeadColumns, false, group0, group1);
+    if (twice && !both_at_once) {
+      x.rest = 1;
+      product_alone(unbiased, x, y_rest - first, kHeadColumns, false, group0, group1);
+    }
     for (int64_t r = 0; r < wanted; ++r) {
       float *row_y = y + r * kHeadColumns, *logits = batch.logits + r * w.n + first;
-      if (twice) p.vec().add(row_y, row_y + wanted * kHeadColumns, row_y, count);
+      if (twice) p.vec().add(row_y, y_rest + r * kHeadColumns, row_y, count);
       if (bias) p.vec().add(row_y, bias + first, row_y, count);
       if (o.scale != 1.0f) p.vec().scale(row_y, o.scale, row_y, count);
       if (o.softcap > 0) p.vec().softcap(row_y, o.softcap, row_y, count);

@@ -44,36 +44,45 @@ struct CpuStep {
   // ---- products ----
 
   static bool quantised(const kernels::PackedWeight& w) { return w.row->activation == kernels::kActQ8; }
+  // Are activations taken with fewer bits than f32 has?
+  static bool rounded(const kernels::PackedWeight& w) { return w.row->activation != kernels::kActF32; }
 
-  // y = w x for groups of w's rows. Some rows get their products a second time, on what their 8 bits left
-  // over, while the weights are still in cache: see needs_rest().
+  // y = w x for groups of w's rows.
+  void product_alone(const LinearSpec& spec, const kernels::Activations& x, float* y, int64_t ldy,
+                     bool accumulate, int64_t group0, int64_t group1) const {
+    const kernels::PackedWeight& w = p.packed(spec.weight);
+    const kernels::MatmulArgs args{reinterpret_cast<const uint8_t*>(w.data.data()),
+                                   w.n,
+                                   w.k,
+                                   x,
+                                   p.vector(spec.bias),
+                                   y,
+                                   ldy,
+                                   accumulate ? 1 : 0,
+                                   group0,
+                                   group1,
+                                   reinterpret_cast<uint8_t*>(scratch().matmul.data())};
+    w.row->run(&args);
+  }
+  // The same for rows 0 … m - 1. Some get their products a second time, on what the rounding of their
+  // activations left over, while the weights are still in cache: see needs_rest().
   void product(const LinearSpec& spec, const ActivationBuffer& x, const ActivationBuffer* rest, int64_t m,
                float* y, int64_t ldy, bool accumulate, int64_t group0, int64_t group1) const {
     const kernels::PackedWeight& w = p.packed(spec.weight);
-    kernels::MatmulArgs args{reinterpret_cast<const uint8_t*>(w.data.data()),
-                             w.n,
-                             w.k,
-                             x.rows(0, m, w.k),
-                             p.vector(spec.bias),
-                             y,
-                             ldy,
-                             accumulate ? 1 : 0,
-                             group0,
-                             group1,
-                             reinterpret_cast<uint8_t*>(scratch().matmul.data())};
-    w.row->run(&args);
-    if (!rest || !quantised(w)) return;
-    args.bias = nullptr;
-    args.accumulate = 1;
-    if (p.precise()) {
-      args.x = rest->rows(0, m, w.k);
-      w.row->run(&args);
-      return;
-    }
+    product_alone(spec, x.rows(0, m, w.k), y, ldy, accumulate, group0, group1);
+    if (!rest || !rounded(w)) return;
+    const LinearSpec again{spec.weight, kNone};
+    // What bf16 leaves over is made by the kernel itself, from the values.
+    const auto left_over = [&](int64_t i, int64_t row, int64_t rows) {
+      kernels::Activations a = quantised(w) ? rest->rows(i, rows, w.k) : x.rows(row, rows, w.k);
+      a.rest = 1;
+      return a;
+    };
+    if (p.precise()) return product_alone(again, left_over(0, 0, m), y, ldy, true, group0, group1);
     for (size_t i = 0; i < ws.rest_rows.size(); ++i) {
-      args.x = rest->rows(static_cast<int64_t>(i), 1, w.k);
-      args.y = y + ws.rest_rows[i] * ldy;
-      w.row->run(&args);
+      const int64_t row = ws.rest_rows[i];
+      product_alone(again, left_over(static_cast<int64_t>(i), row, 1), y + row * ldy, ldy, true, group0,
+                    group1);
     }
   }
 

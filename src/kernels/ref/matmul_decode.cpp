@@ -101,6 +101,11 @@ constexpr Runs make_runs(std::index_sequence<kFormat...>) {
           {run_ref_q<kFormat>...}};
 }
 
+int32_t ref_activation(const quant::QuantFormat& format) {
+  if (quant::find_codes(format)) return kActQ8;
+  return format.dtype.type == DType::bf16 ? kActBf16 : kActF32;
+}
+
 // A row's name and format are C strings that live as long as the table.
 struct BlockRows {
   std::vector<std::string> names;
@@ -119,8 +124,8 @@ struct BlockRows {
             kActF32, runs.decode[f][tile], scratch[tile]);
       }
     for (size_t f = 0; f < n; ++f)
-      add(std::string(formats[f]->name) + "_ref_q", "ref_q", *formats[f],
-          quant::find_codes(*formats[f]) ? kActQ8 : kActF32, runs.ref_q[f], ref_q_scratch);
+      add(std::string(formats[f]->name) + "_ref_q", "ref_q", *formats[f], ref_activation(*formats[f]),
+          runs.ref_q[f], ref_q_scratch);
   }
   void add(std::string name, const char* isa, const quant::QuantFormat& format, int32_t activation, Run run,
            int64_t (*scratch)(int64_t, int64_t)) {

@@ -3,6 +3,7 @@
 
 #include "kernels/isa.h"
 #include "kernels/layout.h"
+#include "kernels/ref/bf16_pair.h"
 #include "kernels/strips.h"
 #include "kernels/units.h"
 #include "quant/blocks.h"
@@ -138,8 +139,7 @@ struct PlainFloat {
   }
   static float weight(const uint8_t* w, int64_t i) {
     if constexpr (kId == kLayoutF32) return read<float>(w + 4 * i);
-    if constexpr (kId == kLayoutF16) return quant::half_to_float(read16(w + 2 * i));
-    return quant::bf16_to_float(read16(w + 2 * i));
+    return quant::half_to_float(read16(w + 2 * i));
   }
   template <int kTokens>
   static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
@@ -155,6 +155,27 @@ struct PlainFloat {
   }
 };
 
+struct PlainBf16 {
+  static constexpr int32_t kLayout = kLayoutBf16Pairs;
+  static constexpr int64_t kWidest = 4;
+  static constexpr int64_t kSlice = 1024;
+  static constexpr int64_t kPanelBytes = 0;
+  static int64_t strip_bytes(int64_t k) { return bf16_strip_bytes(k); }
+  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
+    pack_bf16_strip(x, t0, tokens, reinterpret_cast<uint32_t*>(out));
+  }
+  template <int kTokens>
+  static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
+    float acc[kTokens][kRows];
+    for (int t = 0; t < kTokens; ++t) start(out, t, acc[t]);
+    for (int64_t i = 0; i < (k + 1) / 2; ++i, w += 4 * kRows)
+      for (int t = 0; t < kTokens; ++t, strip += 4)
+        for (int r = 0; r < kRows; ++r)
+          acc[t][r] = bf16_pair_fma(read<uint32_t>(w + 4 * r), read<uint32_t>(strip), acc[t][r]);
+    for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
+  }
+};
+
 #define INGLE_Q8(name, layout)                                                           \
   {                                                                                      \
     name "_q8_gemm_plain_r16", "plain", name, layout, kActQ8, run_strips<Plain<layout>>, \
@@ -166,10 +187,18 @@ struct PlainFloat {
         strip_scratch<PlainFloat<layout>>                                                       \
   }
 constexpr MatmulRow kMatmulRows[] = {
-    INGLE_Q8("q4_0", kLayoutQ4_0), INGLE_Q8("q4_1", kLayoutQ4_1),  INGLE_Q8("q5_0", kLayoutQ5_0),
-    INGLE_Q8("q5_1", kLayoutQ5_1), INGLE_Q8("q8_0", kLayoutQ8_0),  INGLE_Q8("q4_k", kLayoutQ4_K),
-    INGLE_Q8("q5_k", kLayoutQ5_K), INGLE_Q8("q6_k", kLayoutQ6_K),  INGLE_F32("f32", kLayoutF32),
-    INGLE_F32("f16", kLayoutF16),  INGLE_F32("bf16", kLayoutBf16),
+    INGLE_Q8("q4_0", kLayoutQ4_0),
+    INGLE_Q8("q4_1", kLayoutQ4_1),
+    INGLE_Q8("q5_0", kLayoutQ5_0),
+    INGLE_Q8("q5_1", kLayoutQ5_1),
+    INGLE_Q8("q8_0", kLayoutQ8_0),
+    INGLE_Q8("q4_k", kLayoutQ4_K),
+    INGLE_Q8("q5_k", kLayoutQ5_K),
+    INGLE_Q8("q6_k", kLayoutQ6_K),
+    INGLE_F32("f32", kLayoutF32),
+    INGLE_F32("f16", kLayoutF16),
+    {"bf16_bf16_gemm_plain_r16", "plain", "bf16", kLayoutBf16Pairs, kActBf16, run_strips<PlainBf16>,
+     strip_scratch<PlainBf16>},
 };
 #undef INGLE_Q8
 #undef INGLE_F32

@@ -1,6 +1,8 @@
 #include <vector>
 
+#include "kernels/ref/bf16_pair.h"
 #include "kernels/ref/ref.h"
+#include "quant/blocks.h"
 #include "quant/codes.h"
 
 namespace ingle::kernels {
@@ -24,6 +26,22 @@ float code_chain(const quant::CodeFormat& format, const uint8_t* codes, const fl
   return acc;
 }
 
+// What a product of bf16 weights takes of an activation: see Activations::rest.
+uint32_t bf16_activation(float x, bool rest) {
+  const float taken = flushed(quant::bf16_to_float(quant::float_to_bf16(flushed(x))));
+  if (!rest) return std::bit_cast<uint32_t>(taken) >> 16;
+  return bf16_activation(x - taken, false);
+}
+float bf16_chain(const float* w, const Activations& x, int64_t t) {
+  const float* f = x.f + t * x.ldf;
+  const auto weight = [&](int64_t i) { return i < x.k ? std::bit_cast<uint32_t>(w[i]) >> 16 : 0; };
+  const auto value = [&](int64_t i) { return i < x.k ? bf16_activation(f[i], x.rest != 0) : 0; };
+  float acc = 0.0f;
+  for (int64_t i = 0; i < x.k; i += 2)
+    acc = bf16_pair_fma(weight(i) | weight(i + 1) << 16, value(i) | value(i + 1) << 16, acc);
+  return acc;
+}
+
 }  // namespace
 
 void ref_q_matmul(const quant::QuantWeight& w, const Activations& x, float* y, int64_t ldy) {
@@ -41,6 +59,8 @@ void ref_q_matmul(const quant::QuantWeight& w, const Activations& x, float* y, i
       float acc = 0.0f;
       if (format) {
         acc = code_chain(*format, codes.data(), values.data(), min.data(), x, t);
+      } else if (w.format->dtype.type == DType::bf16) {
+        acc = bf16_chain(values.data(), x, t);
       } else {
         for (int64_t i = 0; i < x.k; ++i)
           acc = __builtin_fmaf(values[static_cast<size_t>(i)], x.f[t * x.ldf + i], acc);

@@ -10,6 +10,13 @@
 #include "kernels/layout.h"
 #include "kernels/strips.h"
 #include "kernels/units.h"
+#include "kernels/x86/flush.h"
+
+#ifdef INGLE_SIMDE
+#define INGLE_KEEP(x) asm volatile("" : "+m"(x))
+#else
+#define INGLE_KEEP(x) asm volatile("" : "+v"(x))
+#endif
 
 namespace ingle::kernels {
 namespace {
@@ -20,8 +27,7 @@ inline __m256i load32(const uint8_t* p) { return _mm256_load_si256(reinterpret_c
 template <int kLayout>
 inline __m512 weights(const uint8_t* w, int64_t i) {
   if constexpr (kLayout == kLayoutF32) return _mm512_load_ps(reinterpret_cast<const float*>(w) + i * kRows);
-  if constexpr (kLayout == kLayoutF16) return _mm512_cvtph_ps(load32(w + 2 * i * kRows));
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load32(w + 2 * i * kRows)), 16));
+  return _mm512_cvtph_ps(load32(w + 2 * i * kRows));
 }
 
 inline __m512 start_float(const TileOut& out, int64_t t) {
@@ -63,6 +69,45 @@ struct Float512 {
   }
 };
 
+// The elements of pairs of bf16, widened.
+inline __m512 odd_of(__m512i pairs) {
+  return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int32_t>(0xffff0000u))));
+}
+inline __m512 even_of(__m512i pairs) { return _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16)); }
+
+// Two fused multiply-adds per pair where the machine has no vdpbf16ps, with the same bits.
+struct Bf16Pairs512 {
+  static constexpr int32_t kLayout = kLayoutBf16Pairs;
+  static constexpr int64_t kWidest = 12;
+  static constexpr int64_t kSlice = 512;
+  static constexpr int64_t kPanelBytes = 0;
+  static int64_t strip_bytes(int64_t k) { return bf16_strip_bytes(k); }
+  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
+    pack_bf16_strip(x, t0, tokens, reinterpret_cast<uint32_t*>(out));
+  }
+  template <int kTokens>
+  __attribute__((noinline)) static void tile(const uint8_t* w, const uint8_t* strip, int64_t k,
+                                             const TileOut& out) {
+    const auto* x = reinterpret_cast<const int32_t*>(strip);
+    __m512 acc[kTokens];
+    for (int t = 0; t < kTokens; ++t) acc[t] = start_float(out, t);
+    const uint32_t csr = flush_subnormals();
+    for (int64_t i = 0; i < (k + 1) / 2; ++i, w += 64, x += kTokens) {
+      if constexpr (kTokens <= 4) _mm_prefetch(reinterpret_cast<const char*>(w + 2048), _MM_HINT_T0);
+      const __m512i pairs = _mm512_load_si512(reinterpret_cast<const void*>(w));
+      const __m512 odd = odd_of(pairs), even = even_of(pairs);
+      for (int t = 0; t < kTokens; ++t) {
+        const __m512i value = _mm512_set1_epi32(x[t]);
+        acc[t] = _mm512_fmadd_ps(odd, odd_of(value), acc[t]);
+        acc[t] = _mm512_fmadd_ps(even, even_of(value), acc[t]);
+      }
+    }
+    for (int t = 0; t < kTokens; ++t) INGLE_KEEP(acc[t]);
+    restore_subnormals(csr);
+    for (int t = 0; t < kTokens; ++t) store_float(out, t, acc[t]);
+  }
+};
+
 #define INGLE_ROW(name, layout)                                                                 \
   {                                                                                             \
     name "_f32_gemm_avx512_r16", "avx512", name, layout, kActF32, run_strips<Float512<layout>>, \
@@ -71,7 +116,8 @@ struct Float512 {
 constexpr MatmulRow kFloatRows[] = {
     INGLE_ROW("f32", kLayoutF32),
     INGLE_ROW("f16", kLayoutF16),
-    INGLE_ROW("bf16", kLayoutBf16),
+    {"bf16_bf16_gemm_avx512_r16", "avx512", "bf16", kLayoutBf16Pairs, kActBf16, run_strips<Bf16Pairs512>,
+     strip_scratch<Bf16Pairs512>},
 };
 #undef INGLE_ROW
 
