@@ -110,6 +110,7 @@ class Session {
 
  private:
   friend std::vector<Beam> beam_search(Session& session, const BeamOptions& options);
+  friend class Batch;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -39,6 +39,13 @@ void Session::Impl::compute_pending() {
   pending.reset();
 }
 
+std::optional<TokenId> Session::Impl::next_to_compute() const {
+  if (!pending || cancelled || (answer && answer->finish != Finish::none)) return std::nullopt;
+  if (answer && answer->options.max_tokens >= 0 && answer->n_tokens >= answer->options.max_tokens)
+    return std::nullopt;
+  return pending;
+}
+
 void Session::Impl::feed(std::span<const TokenId> tokens, const Progress& progress) {
   const auto n = static_cast<int64_t>(tokens.size());
   const auto held = static_cast<int64_t>(all.size());

@@ -65,6 +65,8 @@ struct Session::Impl {
   }
 
   void compute_pending();
+  // The token that next() would compute before it samples; none when it would not.
+  std::optional<TokenId> next_to_compute() const;
   std::span<const float> logits();  // of the last position
   void feed(std::span<const TokenId> tokens, const Progress& progress);
   void truncate(int64_t n);

@@ -34,6 +34,11 @@ struct Batch {
   std::span<StepStatus> status;               // one per slice, written by the step
   float* logits = nullptr;                    // [sum of n_wanted][n_vocab], in the order of the slices
   const std::atomic<bool>* cancel = nullptr;  // looked at between ops; all slices are then `cancelled`
+  float* const* logit_rows = nullptr;         // when set, where each row of `logits` goes instead
+
+  float* logits_row(int64_t r, int64_t n_vocab) const {
+    return logit_rows ? logit_rows[r] : logits + r * n_vocab;
+  }
 };
 
 // Memory of one thread of steps: activations for up to max_tokens tokens. Reused from step to step.

@@ -39,11 +39,13 @@ std::span<const double> frequencies(const PlanRotation& rotation, const Slice& s
 }
 
 void check_logits(const Batch& batch, int64_t n_vocab) noexcept {
-  const float* row = batch.logits;
+  int64_t r = 0;
   for (size_t s = 0; s < batch.slices.size(); ++s) {
     bool finite = true;
-    for (int64_t end = batch.slices[s].n_wanted * n_vocab, i = 0; i < end; ++i)
-      finite &= std::isfinite(*row++);
+    for (int64_t end = r + batch.slices[s].n_wanted; r < end; ++r) {
+      const float* row = batch.logits_row(r, n_vocab);
+      for (int64_t i = 0; i < n_vocab; ++i) finite &= std::isfinite(row[i]);
+    }
     batch.status[s] = finite ? StepStatus::ok : StepStatus::numeric;
   }
 }

@@ -1,111 +1,231 @@
-// bench latency: prefill and decode apart, in the keys that the peers' measurements have.
-#include <sys/resource.h>
-
+// bench: this machine's speed with a model, in the keys that the peers' measurements have.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <optional>
 
+#include "bench_measure.h"
 #include "common.h"
-#include "json_out.h"
 
 namespace ingle::cli {
 namespace {
+
+constexpr int64_t kBatchPrompt = 128, kBatchGen = 16;  // as the peers' batches are measured
 
 struct BenchFlags {
   Common common;
   std::string model;
   int64_t prompt = 512, gen = 64;
   int runs = 5;
+  std::vector<int> batch;
 };
 
-double seconds(const std::function<void()>& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+TokenId token_at(const Model& model, int64_t i) {
+  return static_cast<TokenId>((1000 + (i * 37) % 3000) % model.info().n_vocab);
+}
+std::vector<TokenId> tokens_from(const Model& model, int64_t first, int64_t n) {
+  std::vector<TokenId> ids;
+  for (int64_t i = first; i < first + n; ++i) ids.push_back(token_at(model, i));
+  return ids;
 }
 
-struct Rates {  // of several runs, tokens per second
-  std::vector<double> values;
-  double median() const {
-    std::vector<double> sorted = values;
-    std::sort(sorted.begin(), sorted.end());
-    const size_t n = sorted.size();
-    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+// The model and what every command tells of it.
+struct Subject {
+  std::unique_ptr<Runtime> runtime;
+  std::optional<Model> model;
+  double load_s = 0;
+
+  explicit Subject(const BenchFlags& flags) : runtime(make_runtime(flags.common)) {
+    load_s = seconds([&] { model.emplace(load_model(*runtime, flags.model, flags.common)); });
   }
-  Json json() const {
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    return Json::array({*low, *high});
+  Json json(const BenchFlags& flags) const {
+    return {{"peer", "ingle"},
+            {"model", flags.model.substr(flags.model.find_last_of('/') + 1)},
+            {"threads", runtime->threads()},
+            {"processor", runtime->processor()},
+            {"kernels", model->info().kernels}};
+  }
+  void print() const {
+    std::printf("%s\n%s, %d threads\n", model->info().kernels.c_str(), runtime->processor().c_str(),
+                runtime->threads());
   }
 };
 
+// All sequences' tokens per second together, `n` of them decoding in common steps.
+Series batch_rates(const Model& model, int n, int64_t prompt, int64_t gen, int runs) {
+  std::vector<Session> sessions;
+  std::vector<Session*> all;
+  for (int s = 0; s < n; ++s) {
+    sessions.emplace_back(model);
+    sessions.back().feed(tokens_from(model, s, prompt));
+  }
+  for (Session& s : sessions) all.push_back(&s);
+  Series rates;
+  std::vector<TokenId> next(static_cast<size_t>(n));
+  for (int run = -1; run < runs; ++run) {  // the first one warms up
+    InterruptScope::check();
+    const double s = seconds([&] {
+      for (int64_t i = 0; i < gen; ++i) {
+        for (int k = 0; k < n; ++k) next[static_cast<size_t>(k)] = token_at(model, prompt + i + k);
+        for (const std::exception_ptr& error : Batch::feed(all, next))
+          if (error) std::rethrow_exception(error);
+      }
+    });
+    if (run >= 0) rates.values.push_back(static_cast<double>(n * gen) / s);
+  }
+  return rates;
+}
+
 int latency(const BenchFlags& flags) {
-  const auto runtime = make_runtime(flags.common);
   InterruptScope scope;
-  std::unique_ptr<Model> model;
-  const double load_s =
-      seconds([&] { model = std::make_unique<Model>(load_model(*runtime, flags.model, flags.common)); });
-  std::vector<TokenId> ids;
-  for (int64_t i = 0; i < std::max(flags.prompt, flags.gen); ++i)
-    ids.push_back(static_cast<TokenId>((1000 + (i * 37) % 3000) % model->info().n_vocab));
-  Rates prefill, decode;
+  const Subject on(flags);
+  const Model& model = *on.model;
+  Series prefill, decode, bandwidth;
+  std::optional<Bandwidth> memory;
+  double peak = 0;
   for (int run = -1; run < flags.runs; ++run) {  // the first one warms up
     InterruptScope::check();
-    Session reader(*model);
-    const double p = seconds([&] { reader.feed(std::span(ids).first(static_cast<size_t>(flags.prompt))); });
-    Session writer(*model);
+    Session reader(model);
+    const double p = seconds([&] { reader.feed(tokens_from(model, 0, flags.prompt)); });
+    Session writer(model);
     const double g = seconds([&] {
-      for (int64_t i = 0; i < flags.gen; ++i) writer.feed(std::span(ids).subspan(static_cast<size_t>(i), 1));
+      for (int64_t i = 0; i < flags.gen; ++i) {
+        const TokenId id = token_at(model, i);
+        writer.feed({&id, 1});
+      }
     });
-    if (run < 0) continue;
+    if (run < 0) {
+      peak = peak_rss_mib();
+      memory.emplace(on.runtime->threads());
+      continue;
+    }
     prefill.values.push_back(static_cast<double>(flags.prompt) / p);
     decode.values.push_back(static_cast<double>(flags.gen) / g);
+    bandwidth.values.push_back(memory->gb_per_second());
   }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const double peak_mib = static_cast<double>(usage.ru_maxrss) / 1024;
+  std::vector<Series> batches;
+  for (const int n : flags.batch)
+    batches.push_back(batch_rates(model, n, std::min(flags.prompt, kBatchPrompt),
+                                  std::min(flags.gen, kBatchGen), flags.runs));
+  const double share =
+      decode.median() * static_cast<double>(model.info().weight_bytes) * 1e-9 / bandwidth.median();
   if (flags.common.json) {
-    const Json out{{"peer", "ingle"},
-                   {"model", flags.model.substr(flags.model.find_last_of('/') + 1)},
-                   {"threads", runtime->threads()},
-                   {"pp", prefill.median()},
-                   {"tg", decode.median()},
-                   {"pp_spread", prefill.json()},
-                   {"tg_spread", decode.json()},
-                   {"load_s", load_s},
-                   {"peak_rss_MiB", peak_mib},
-                   {"processor", runtime->processor()},
-                   {"kernels", model->info().kernels}};
+    Json out = on.json(flags);
+    out.update({{"pp", prefill.median()},
+                {"tg", decode.median()},
+                {"pp_spread", prefill.spread()},
+                {"tg_spread", decode.spread()},
+                {"read_GBps", bandwidth.median()},
+                {"roofline_share", share},
+                {"load_s", on.load_s},
+                {"peak_rss_MiB", peak}});
+    for (size_t i = 0; i < batches.size(); ++i) {
+      const std::string key = "tg" + std::to_string(flags.batch[i]);
+      out[key] = batches[i].median();
+      out[key + "_spread"] = batches[i].spread();
+    }
     print_json(out);
     return kOk;
   }
-  std::printf("%s\n%s, %d threads\nload     %8.3f s, peak memory %.0f MiB\n", model->info().kernels.c_str(),
-              runtime->processor().c_str(), runtime->threads(), load_s, peak_mib);
-  for (const auto& [name, rates] : {std::pair{"prefill", &prefill}, std::pair{"decode", &decode}})
-    std::printf("%-8s %8.1f tokens/s, %s\n", name, rates->median(), rates->json().dump().c_str());
+  on.print();
+  std::printf("load     %8.3f s, peak memory %.0f MiB\n", on.load_s, peak);
+  const auto line = [](const std::string& name, const Series& rates) {
+    std::printf("%-8s %8.1f tokens/s, %s\n", name.c_str(), rates.median(), rates.spread().dump().c_str());
+  };
+  line("prefill", prefill);
+  line("decode", decode);
+  for (size_t i = 0; i < batches.size(); ++i) line("batch " + std::to_string(flags.batch[i]), batches[i]);
+  std::printf("memory   %8.1f GB/s read; decoding takes %.2f of it\n", bandwidth.median(), share);
   return kOk;
+}
+
+int throughput(const BenchFlags& flags) {
+  InterruptScope scope;
+  const Subject on(flags);
+  Json out = on.json(flags);
+  if (!flags.common.json) on.print();
+  for (const int n : flags.batch) {
+    const Series rates = batch_rates(*on.model, n, flags.prompt, flags.gen, flags.runs);
+    const std::string key = "tg" + std::to_string(n);
+    out[key] = rates.median();
+    out[key + "_spread"] = rates.spread();
+    if (!flags.common.json)
+      std::printf("%3d sequences %8.1f tokens/s, %6.1f each, %s\n", n, rates.median(), rates.median() / n,
+                  rates.spread().dump().c_str());
+  }
+  if (flags.common.json) print_json(out);
+  return kOk;
+}
+
+// From nothing to the first token: a runtime, a model and a session are made anew in every run.
+int startup(const BenchFlags& flags) {
+  InterruptScope scope;
+  Series load, first;
+  Json out;
+  for (int run = 0; run < flags.runs; ++run) {
+    InterruptScope::check();
+    std::optional<Subject> on;
+    const double s = seconds([&] {
+      on.emplace(flags);
+      Session session(*on->model);
+      session.feed(tokens_from(*on->model, 0, flags.prompt));
+    });
+    load.values.push_back(on->load_s);
+    first.values.push_back(s);
+    out = on->json(flags);
+  }
+  if (flags.common.json) {
+    out.update({{"load_s", load.median()},
+                {"load_s_spread", load.spread()},
+                {"first_token_s", first.median()},
+                {"first_token_s_spread", first.spread()},
+                {"peak_rss_MiB", peak_rss_mib()}});
+    print_json(out);
+    return kOk;
+  }
+  std::printf("load         %8.3f s, %s\nfirst token  %8.3f s, %s (of a prompt of %lld)\n", load.median(),
+              load.spread().dump().c_str(), first.median(), first.spread().dump().c_str(),
+              static_cast<long long>(flags.prompt));
+  return kOk;
+}
+
+void add_one(CLI::App& bench, Commands& commands, const std::string& name, const std::string& help,
+             const BenchFlags& defaults, int (*run)(const BenchFlags&)) {
+  auto flags = std::make_shared<BenchFlags>(defaults);
+  CLI::App* c = bench.add_subcommand(name, help);
+  c->add_option("MODEL", flags->model, "A GGUF file")->required();
+  c->add_option("-p,--prompt", flags->prompt, "Tokens of prefill")->check(CLI::Range(1, 1 << 20));
+  if (run != startup)
+    c->add_option("-n,--gen", flags->gen, "Tokens of decode")->check(CLI::Range(1, 1 << 20));
+  if (run != startup)
+    c->add_option("-b,--batch", flags->batch, "Sequences that decode together: 1,4,16")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024));
+  c->add_option("-r,--runs", flags->runs, "Runs to take the median of")->check(CLI::Range(1, 1000));
+  add_common(*c, flags->common);
+  add_loading(*c, flags->common);
+  add_json(*c, flags->common.json);
+  c->footer(bench.get_footer());
+  commands.emplace_back(c, [flags, run] { return run(*flags); });
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app, Commands& commands) {
-  auto flags = std::make_shared<BenchFlags>();
   CLI::App* bench = app.add_subcommand("bench", "Measures this machine");
   bench->require_subcommand(1);
-  CLI::App* c =
-      bench->add_subcommand("latency", "Prefill and decode of one sequence, medians of several runs");
-  c->add_option("MODEL", flags->model, "A GGUF file")->required();
-  c->add_option("-p,--prompt", flags->prompt, "Tokens of prefill")->check(CLI::Range(1, 1 << 20));
-  c->add_option("-n,--gen", flags->gen, "Tokens of decode")->check(CLI::Range(1, 1 << 20));
-  c->add_option("-r,--runs", flags->runs, "Runs to take the median of")->check(CLI::Range(1, 1000));
-  add_common(*c, flags->common);
-  add_loading(*c, flags->common);
-  add_json(*c, flags->common.json);
   bench->footer(
       "Examples:\n  ingle bench latency model.gguf\n  ingle bench latency model.gguf -p 128 -n 32 -t 4 "
-      "--json");
-  c->footer(bench->get_footer());
-  commands.emplace_back(c, [flags] { return latency(*flags); });
+      "--json\n  ingle bench throughput model.gguf --batch 1,4,16");
+  BenchFlags one, many, start;
+  many.prompt = kBatchPrompt;
+  many.gen = kBatchGen;
+  many.batch = {1, 2, 4, 8, 16, 32};
+  start.prompt = 16;
+  add_one(*bench, commands, "latency", "Prefill and decode of one sequence, medians of several runs", one,
+          latency);
+  add_one(*bench, commands, "throughput", "Many sequences that decode together", many, throughput);
+  add_one(*bench, commands, "startup", "From nothing to the first token", start, startup);
 }
 
 }  // namespace ingle::cli

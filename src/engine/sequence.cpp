@@ -24,17 +24,32 @@ void Sequence::truncate(int64_t n) {
   has_logits_ = false;
 }
 
+void Sequence::check_id(int32_t id) const {
+  const int64_t n_vocab = runner_->plan().n_vocab;
+  if (id < 0 || id >= n_vocab)
+    fail(Code::invalid_argument, "feed", format("token id {} is not in [0, {})", id, n_vocab));
+}
+
+// The positions that the next n tokens take are there.
+void Sequence::begin_pass(int64_t n) {
+  if (const int64_t end = runner_->plan().n_positions; end > 0 && n > end - length())
+    fail(Code::invalid_argument, "feed",
+         format("position {} does not exist: the model has {} of them", length() + n - 1, end));
+  pass_end_ = length() + n;
+  fresh_.resize(static_cast<size_t>(runner_->plan().n_vocab));
+}
+
+// Tokens that are inserted after a step must not fail for want of memory.
+void Sequence::make_room(size_t n_tokens) {
+  if (const size_t need = tokens_.size() + n_tokens; need > tokens_.capacity())
+    tokens_.reserve(std::max(need, 2 * tokens_.capacity()));
+}
+
 void Sequence::feed(std::span<const int32_t> tokens, const FeedOptions& options) {
   if (tokens.empty()) return;
-  const int64_t n_vocab = runner_->plan().n_vocab, total = static_cast<int64_t>(tokens.size());
-  for (const int32_t id : tokens)
-    if (id < 0 || id >= n_vocab)
-      fail(Code::invalid_argument, "feed", format("token id {} is not in [0, {})", id, n_vocab));
-  if (const int64_t end = runner_->plan().n_positions; end > 0 && total > end - length())
-    fail(Code::invalid_argument, "feed",
-         format("position {} does not exist: the model has {} of them", length() + total - 1, end));
-  pass_end_ = length() + total;
-  fresh_.resize(static_cast<size_t>(n_vocab));
+  const auto total = static_cast<int64_t>(tokens.size());
+  for (const int32_t id : tokens) check_id(id);
+  begin_pass(total);
   catch_up(options);
   if (total == 1 && !options.progress) {  // a single step: its reservation is all there is to undo
     try {
@@ -91,8 +106,7 @@ void Sequence::feed_chunks(std::span<const int32_t> tokens, const FeedOptions& o
 void Sequence::feed_chunk(std::span<const int32_t> tokens, const FeedOptions& options, bool last) {
   const auto n = static_cast<int64_t>(tokens.size());
   const int64_t start = length();
-  if (const size_t need = tokens_.size() + tokens.size(); need > tokens_.capacity())
-    tokens_.reserve(std::max(need, 2 * tokens_.capacity()));  // so that the insert below cannot fail
+  make_room(tokens.size());
   state_.reserve(n);
   backends::Slice slice{&state_, start, tokens, options.row ? n : (last ? 1 : 0), pass_end_};
   if (options.row) rows_.resize(static_cast<size_t>(n) * fresh_.size());

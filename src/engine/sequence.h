@@ -22,6 +22,11 @@ class Sequence {
   // Appends tokens and computes them. On an error (Code::cancelled, numeric, out_of_memory) the sequence is
   // as before.
   void feed(std::span<const int32_t> tokens, const FeedOptions& options);
+  // One token for each of several sequences of one runner, all in one step: the bits are those of feeding each
+  // alone. `status` (one per sequence) says how it went; a sequence whose step is not `ok` is as before. Throws
+  // with all of them as before (Code::out_of_memory, invalid_argument).
+  static void feed_each(std::span<Sequence* const> sequences, std::span<const int32_t> tokens,
+                        std::span<backends::StepStatus> status);
   // Logits are gone until the next feed. Where the state cannot be cut back to n tokens (recurrent models),
   // it goes back further, and the next feed first computes again what lies between.
   void truncate(int64_t n);
@@ -35,6 +40,9 @@ class Sequence {
 
  private:
   Sequence(const Sequence& other, kv::SequenceState state);
+  void check_id(int32_t id) const;
+  void begin_pass(int64_t n);
+  void make_room(size_t n_tokens);
   void catch_up(const FeedOptions& options);
   void feed_chunks(std::span<const int32_t> tokens, const FeedOptions& options);
   void feed_chunk(std::span<const int32_t> tokens, const FeedOptions& options, bool last);

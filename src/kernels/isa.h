@@ -18,8 +18,19 @@ struct Activations {
   const float* d;      // [m][ldb]
   const int32_t* sum;  // [m][2 * ldb], per 16 values
   int64_t ldb;
-  int32_t rest;  // rows that round f to bf16 take what that rounding left over: bf16(f - bf16(f))
+  int32_t passes;  // kPassFirst, kPassRest or kPassBoth
+  // For kPassBoth of quantised activations: the 8-bit form of what the first 8 bits left over, laid out as q,
+  // d, sum.
+  const int8_t* rest_q;
+  const float* rest_d;
+  const int32_t* rest_sum;
+  // Calls with the same stamp, not 0, have the same activations: strips in the scratch may be used again.
+  uint64_t stamp;
 };
+// What of the activations is multiplied: them, as they are rounded; what that rounding left over (bf16 only,
+// made from f: bf16(f - bf16(f))); or one after the other, as two chains, y = (chain (+ bias) (+ y)) + chain
+// of the rest.
+enum : int32_t { kPassFirst = 0, kPassRest = 1, kPassBoth = 2 };
 
 // y[t][n] = sum_k w[n][k] x[t][k] (+ bias[n]) (+ y[t][n] when `accumulate`), for the rows of groups [group0,
 // group1); a group is 16 rows of w, the last may be short (rows past n are never stored).
@@ -44,7 +55,8 @@ struct MatmulRow {
   int32_t layout;      // the packed layout that it reads (layout.h)
   int32_t activation;  // kActF32, kActQ8 or kActBf16
   void (*run)(const MatmulArgs* args);
-  int64_t (*scratch_bytes)(int64_t m, int64_t k);
+  int64_t (*scratch_bytes)(
+      int64_t m, int64_t k);  // for kPassBoth m is twice the tokens; 64 bytes at its start are 0 at first
 };
 
 enum : int32_t {

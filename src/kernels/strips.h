@@ -11,7 +11,7 @@ namespace ingle::kernels {
 namespace {
 
 // Where a tile takes its accumulators from and where they go. Rows of more than one slice of k carry them
-// from slice to slice in `acc` ([token][16], exact), so the chain is the same as without slices.
+// from slice to slice in `acc` ([record][16], exact), so the chain is the same as without slices.
 struct TileOut {
   float* acc;     // 64-byte aligned
   int32_t first;  // start from zero, not from acc
@@ -21,13 +21,22 @@ struct TileOut {
   const float* bias;
   int32_t rows;  // 1..16
   int32_t accumulate;
+  int32_t paired;  // the second half of the tile's records are the rests of the first half
 };
 
-// Strips that stay in a core's second-level cache while all groups pass by; but never fewer tokens than make
+// Strips that stay in a core's second-level cache while all groups pass by; but never fewer records than make
 // the stream of weights from memory cheap beside their arithmetic.
-constexpr int64_t kStripBudget = 384 * 1024, kFewestTokens = 48;
+constexpr int64_t kStripBudget = 384 * 1024, kFewestRecords = 48;
+constexpr int64_t kKeptBudget = int64_t{16} << 20;  // strips of a whole call, kept for the next one
 
-// A strip of T quantised tokens is [k / 32][T] records: 32 bytes q, f32 d, then what the accumulator starts
+// Which of a strip's records a packer fills: those of tokens [t0, t0 + tokens) from record `at` on, of
+// `records`.
+struct StripPart {
+  int64_t t0, tokens, at, records;
+  int32_t rest;  // what the rounding left over, instead of the values
+};
+
+// A strip of T quantised records is [k / 32][T] records: 32 bytes q, f32 d, then what the accumulator starts
 // from: for a zero point the int32 -(sum << shift) of each sub-block, for a min the f32 d * sum.
 template <int kLayout>
 constexpr int32_t record_bytes() {
@@ -35,16 +44,16 @@ constexpr int32_t record_bytes() {
 }
 
 template <int kLayout>
-void pack_strip(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
+void pack_strip(const Activations& x, const StripPart& part, uint8_t* out) {
   constexpr LayoutSpec s = layout_spec(kLayout);
   constexpr int32_t record = record_bytes<kLayout>();
   const int64_t blocks = x.k / kBlock;
-  for (int64_t t = 0; t < tokens; ++t) {
-    const int8_t* q = x.q + (t0 + t) * x.ldq;
-    const float* d = x.d + (t0 + t) * x.ldb;
-    const int32_t* sum = x.sum + (t0 + t) * 2 * x.ldb;
-    uint8_t* to = out + t * record;
-    for (int64_t b = 0; b < blocks; ++b, to += tokens * record) {
+  for (int64_t t = 0; t < part.tokens; ++t) {
+    const int8_t* q = (part.rest ? x.rest_q : x.q) + (part.t0 + t) * x.ldq;
+    const float* d = (part.rest ? x.rest_d : x.d) + (part.t0 + t) * x.ldb;
+    const int32_t* sum = (part.rest ? x.rest_sum : x.sum) + (part.t0 + t) * 2 * x.ldb;
+    uint8_t* to = out + (part.at + t) * record;
+    for (int64_t b = 0; b < blocks; ++b, to += part.records * record) {
       __builtin_memcpy(to, q + b * kBlock, kBlock);
       __builtin_memcpy(to + 32, d + b, 4);
       const int32_t low = sum[2 * b], high = sum[2 * b + 1];
@@ -62,11 +71,11 @@ void pack_strip(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) 
   }
 }
 
-// A strip of T float tokens is [k][T].
-inline void pack_float_strip(const Activations& x, int64_t t0, int64_t tokens, float* out) {
-  for (int64_t t = 0; t < tokens; ++t) {
-    const float* from = x.f + (t0 + t) * x.ldf;
-    for (int64_t i = 0; i < x.k; ++i) out[i * tokens + t] = from[i];
+// A strip of T float records is [k][T].
+inline void pack_float_strip(const Activations& x, const StripPart& part, float* out) {
+  for (int64_t t = 0; t < part.tokens; ++t) {
+    const float* from = x.f + (part.t0 + t) * x.ldf;
+    for (int64_t i = 0; i < x.k; ++i) out[i * part.records + part.at + t] = from[i];
   }
 }
 
@@ -88,20 +97,20 @@ inline uint32_t bf16_of(float x, bool rest) {
   return bf16_bits(x - taken);
 }
 
-// A strip of T tokens rounded to bf16 is [(k + 1) / 2][T] pairs of bf16.
-inline void pack_bf16_strip(const Activations& x, int64_t t0, int64_t tokens, uint32_t* out) {
-  const bool rest = x.rest != 0;
-  for (int64_t t = 0; t < tokens; ++t) {
-    const float* from = x.f + (t0 + t) * x.ldf;
-    uint32_t* to = out + t;
+// A strip of T records rounded to bf16 is [(k + 1) / 2][T] pairs of bf16.
+inline void pack_bf16_strip(const Activations& x, const StripPart& part, uint32_t* out) {
+  const bool rest = part.rest != 0;
+  for (int64_t t = 0; t < part.tokens; ++t) {
+    const float* from = x.f + (part.t0 + t) * x.ldf;
+    uint32_t* to = out + part.at + t;
     int64_t i = 0;
     for (; i + 32 <= x.k; i += 32) {  // in two steps, so that the first becomes vectors
       uint32_t pairs[16];
       for (int j = 0; j < 16; ++j)
         pairs[j] = bf16_of(from[i + 2 * j], rest) >> 16 | bf16_of(from[i + 2 * j + 1], rest);
-      for (int j = 0; j < 16; ++j, to += tokens) *to = pairs[j];
+      for (int j = 0; j < 16; ++j, to += part.records) *to = pairs[j];
     }
-    for (; i < x.k; i += 2, to += tokens) {
+    for (; i < x.k; i += 2, to += part.records) {
       *to = bf16_of(from[i], rest) >> 16;
       if (i + 1 < x.k) *to |= bf16_of(from[i + 1], rest);
     }
@@ -109,33 +118,56 @@ inline void pack_bf16_strip(const Activations& x, int64_t t0, int64_t tokens, ui
 }
 inline int64_t bf16_strip_bytes(int64_t k) { return (k + 1) / 2 * 4; }
 
-// How many tokens the next tile takes, at most `widest`.
-inline int64_t tile_tokens(int64_t left, int64_t widest) {
-  constexpr int32_t kSizes[] = {12, 8, 6, 4, 3, 2, 1};
+// How many records the next tile takes, at most `widest`; an even number when they are paired.
+inline int64_t tile_records(int64_t left, int64_t widest, int64_t streams) {
+  constexpr int32_t kSizes[] = {16, 12, 8, 6, 4, 3, 2, 1};
   for (const int32_t size : kSizes)
-    if (size <= widest && size <= left) return size;
+    if (size <= widest && size <= left && size % streams == 0) return size;
   return 1;
 }
 
-inline int64_t chunk_tokens(int64_t m, int64_t bytes_per_token, int64_t widest) {
-  int64_t tokens = kStripBudget / bytes_per_token / widest * widest;
-  if (tokens < kFewestTokens) tokens = kFewestTokens;
-  return m < tokens ? m : tokens;
+inline int64_t chunk_records(int64_t records, int64_t bytes_per_record, int64_t widest) {
+  int64_t chunk = kStripBudget / bytes_per_record / widest * widest;
+  if (chunk < kFewestRecords) chunk = kFewestRecords;
+  return records < chunk ? records : chunk;
 }
 
 constexpr int64_t round64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Scratch: the chunk's strips, its accumulators, and the panel of kernels that have one.
+// At the start of the scratch: whose strips are there. Then the strips of the whole call, or, when that is
+// too much, of one chunk; a chunk's accumulators; and the panel of kernels that have one.
+struct Kept {
+  uint64_t stamp;
+  int64_t layout;
+};
+struct ScratchPlan {
+  int64_t chunk, strips, acc, panel, total;  // records of a chunk; offsets in bytes
+  bool whole;
+};
 template <class Kernel>
-int64_t strip_scratch(int64_t m, int64_t k) {
-  const int64_t per_token = Kernel::strip_bytes(k);
-  const int64_t tokens = chunk_tokens(m, per_token, Kernel::kWidest);
-  return round64(tokens * per_token) + tokens * kRows * 4 + Kernel::kPanelBytes;
+ScratchPlan scratch_plan(int64_t records, int64_t k) {
+  const int64_t each = Kernel::strip_bytes(k);
+  ScratchPlan p;
+  p.chunk = chunk_records(records, each, Kernel::kWidest);
+  p.whole = records * each <= kKeptBudget;
+  p.strips = 64;
+  // Never less than fewer records would take: a scratch for many serves few.
+  const int64_t region = p.whole                        ? records * each
+                         : p.chunk * each < kKeptBudget ? kKeptBudget
+                                                        : p.chunk * each;
+  p.acc = p.strips + round64(region);
+  p.panel = p.acc + p.chunk * kRows * 4;
+  p.total = p.panel + Kernel::kPanelBytes;
+  return p;
+}
+template <class Kernel>
+int64_t strip_scratch(int64_t records, int64_t k) {
+  return scratch_plan<Kernel>(records, k).total;
 }
 
 template <class Kernel>
-void run_tile(int64_t tokens, const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
-  switch (tokens) {
+void run_tile(int64_t records, const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
+  switch (records) {
     case 1:
       return Kernel::template tile<1>(w, strip, k, out);
     case 2:
@@ -148,69 +180,105 @@ void run_tile(int64_t tokens, const uint8_t* w, const uint8_t* strip, int64_t k,
       break;
   }
   if constexpr (Kernel::kWidest >= 6) {
-    if (tokens == 6) return Kernel::template tile<6>(w, strip, k, out);
+    if (records == 6) return Kernel::template tile<6>(w, strip, k, out);
   }
   if constexpr (Kernel::kWidest >= 8) {
-    if (tokens == 8) return Kernel::template tile<8>(w, strip, k, out);
+    if (records == 8) return Kernel::template tile<8>(w, strip, k, out);
   }
   if constexpr (Kernel::kWidest >= 12) {
-    if (tokens == 12) return Kernel::template tile<12>(w, strip, k, out);
+    if (records == 12) return Kernel::template tile<12>(w, strip, k, out);
+  }
+  if constexpr (Kernel::kWidest >= 16) {
+    if (records == 16) return Kernel::template tile<16>(w, strip, k, out);
+  }
+}
+
+// A chunk of tokens: how many records they make, and where their strips are.
+struct Chunk {
+  int64_t t0, records, streams;
+  uint8_t* strips;
+};
+
+template <class Kernel>
+void pack_chunk(const Activations& x, const Chunk& chunk) {
+  const int64_t each = Kernel::strip_bytes(x.k);
+  for (int64_t r = 0; r < chunk.records;) {
+    const int64_t n = tile_records(chunk.records - r, Kernel::kWidest, chunk.streams);
+    const int64_t tokens = n / chunk.streams;
+    for (int64_t stream = 0; stream < chunk.streams; ++stream)
+      Kernel::pack(x,
+                   {chunk.t0 + r / chunk.streams, tokens, stream * tokens, n,
+                    x.passes == kPassRest || stream == 1 ? 1 : 0},
+                   chunk.strips + r * each);
+    r += n;
   }
 }
 
 // One slice of k of one group against all strips of a chunk.
 template <class Kernel>
-void run_slice(const uint8_t* w, int64_t k0, int64_t slice, int64_t tokens, const uint8_t* strips,
-               int64_t per_token, TileOut out) {
+void run_slice(const uint8_t* w, int64_t k0, int64_t slice, int64_t k, const Chunk& chunk, TileOut out) {
   float* acc = out.acc;
   float* y = out.y;
-  for (int64_t t = 0; t < tokens;) {
-    const int64_t n = tile_tokens(tokens - t, Kernel::kWidest);
-    out.acc = acc + t * kRows;
-    out.y = y + t * out.ldy;
-    run_tile<Kernel>(n, w, strips + t * per_token + n * Kernel::strip_bytes(k0), slice, out);
-    t += n;
+  for (int64_t r = 0; r < chunk.records;) {
+    const int64_t n = tile_records(chunk.records - r, Kernel::kWidest, chunk.streams);
+    out.acc = acc + r * kRows;
+    out.y = y + r / chunk.streams * out.ldy;
+    run_tile<Kernel>(n, w, chunk.strips + r * Kernel::strip_bytes(k) + n * Kernel::strip_bytes(k0), slice,
+                     out);
+    r += n;
   }
 }
 
-// Chunks of tokens outermost, then groups of rows, slices of k, and the chunk's strips: weights are read from
-// memory once per chunk, and a slice of a group stays in the first-level cache for all strips.
+// All groups of the call against a chunk. A slice of a group stays in the first-level cache for all strips.
 template <class Kernel>
-void run_strips(const MatmulArgs* a) {
-  const int64_t k = a->k, m = a->x.m, per_token = Kernel::strip_bytes(k);
-  const int64_t chunk = chunk_tokens(m, per_token, Kernel::kWidest);
+void run_chunk(const MatmulArgs* a, const Chunk& chunk, float* acc, uint8_t* panel) {
+  const int64_t k = a->k;
   const int64_t stride = group_bytes(Kernel::kLayout, k),
                 slice_bytes = group_bytes(Kernel::kLayout, Kernel::kSlice);
-  uint8_t* const acc = a->scratch + round64(chunk * per_token);
-  uint8_t* const panel = acc + chunk * kRows * 4;
-  for (int64_t t0 = 0; t0 < m; t0 += chunk) {
-    const int64_t tokens = m - t0 < chunk ? m - t0 : chunk;
-    for (int64_t t = 0; t < tokens;) {
-      const int64_t n = tile_tokens(tokens - t, Kernel::kWidest);
-      Kernel::pack(a->x, t0 + t, n, a->scratch + t * per_token);
-      t += n;
-    }
-    const bool few = tokens <= Kernel::kWidest;  // one strip or little more: slices would not be used again
-    for (int64_t g = a->group0; g < a->group1; ++g) {
-      const int64_t row = g * kRows, rows = a->n - row < kRows ? a->n - row : kRows;
-      const uint8_t* w = a->w + g * stride;
-      const int64_t step = few ? k : Kernel::kSlice;
-      for (int64_t k0 = 0; k0 < k; k0 += step, w += slice_bytes) {
-        const int64_t slice = k - k0 < step ? k - k0 : step;
-        const TileOut out = {reinterpret_cast<float*>(acc), k0 == 0,      k0 + slice == k,
-                             a->y + t0 * a->ldy + row,      a->ldy,       a->bias ? a->bias + row : nullptr,
-                             static_cast<int32_t>(rows),    a->accumulate};
-        if constexpr (Kernel::kPanelBytes > 0) {
-          if (!few) {
-            Kernel::unpack_panel(w, slice, panel);
-            run_slice<typename Kernel::Panel>(panel, k0, slice, tokens, a->scratch, per_token, out);
-            continue;
-          }
+  const bool few = chunk.records <= Kernel::kWidest;  // one strip: slices would not be used again
+  const int64_t step = few ? k : Kernel::kSlice;
+  for (int64_t g = a->group0; g < a->group1; ++g) {
+    const int64_t row = g * kRows, rows = a->n - row < kRows ? a->n - row : kRows;
+    const uint8_t* w = a->w + g * stride;
+    for (int64_t k0 = 0; k0 < k; k0 += step, w += slice_bytes) {
+      const int64_t slice = k - k0 < step ? k - k0 : step;
+      const TileOut out = {acc,
+                           k0 == 0,
+                           k0 + slice == k,
+                           a->y + chunk.t0 * a->ldy + row,
+                           a->ldy,
+                           a->bias ? a->bias + row : nullptr,
+                           static_cast<int32_t>(rows),
+                           a->accumulate,
+                           chunk.streams == 2};
+      if constexpr (Kernel::kPanelBytes > 0) {
+        if (!few) {
+          Kernel::unpack_panel(w, slice, panel);
+          run_slice<typename Kernel::Panel>(panel, k0, slice, k, chunk, out);
+          continue;
         }
-        run_slice<Kernel>(w, k0, slice, tokens, a->scratch, per_token, out);
       }
+      run_slice<Kernel>(w, k0, slice, k, chunk, out);
     }
   }
+}
+
+// Chunks of tokens outermost: weights are read from memory once per chunk.
+template <class Kernel>
+void run_strips(const MatmulArgs* a) {
+  const int64_t streams = a->x.passes == kPassBoth ? 2 : 1, records = a->x.m * streams;
+  const ScratchPlan plan = scratch_plan<Kernel>(records, a->k);
+  auto* kept = reinterpret_cast<Kept*>(a->scratch);
+  const bool ready =
+      a->x.stamp != 0 && plan.whole && kept->stamp == a->x.stamp && kept->layout == Kernel::kLayout;
+  for (int64_t r = 0; r < records; r += plan.chunk) {
+    const int64_t place = plan.whole ? r * Kernel::strip_bytes(a->k) : 0;
+    const Chunk chunk = {r / streams, records - r < plan.chunk ? records - r : plan.chunk, streams,
+                         a->scratch + plan.strips + place};
+    if (!ready) pack_chunk<Kernel>(a->x, chunk);
+    run_chunk<Kernel>(a, chunk, reinterpret_cast<float*>(a->scratch + plan.acc), a->scratch + plan.panel);
+  }
+  *kept = {plan.whole ? a->x.stamp : 0, Kernel::kLayout};
 }
 
 }  // namespace

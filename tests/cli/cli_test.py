@@ -314,6 +314,22 @@ class Bench(Case):
             low, high = out[key + "_spread"]
             self.assertTrue(low <= out[key] <= high)
 
+        for key in ("read_GBps", "roofline_share"):
+            self.assertGreater(out[key], 0)
+
+    def test_batches(self):
+        out = self.ok("bench", "latency", MODEL, "-p", 16, "-n", 4, "-r", 1, "--batch", "1,3", "--json").json()
+        self.assertGreater(out["tg1"], 0)
+        self.assertGreater(out["tg3"], 0)
+        out = self.ok("bench", "throughput", MODEL, "-p", 3, "-n", 2, "-r", 2, "--batch", "5", "--json").json()
+        self.assertGreater(out["tg5"], 0)
+        self.assertEqual(len(out["tg5_spread"]), 2)
+        self.fails(2, "--batch", "bench", "throughput", MODEL, "--batch", "0")
+
+    def test_startup(self):
+        out = self.ok("bench", "startup", MODEL, "-r", 2, "--json").json()
+        self.assertGreater(out["first_token_s"], out["load_s"] * 0.99)
+
     def test_what_is_measured_must_be_said(self):
         self.fails(2, "Usage: ingle bench", "bench")
         self.fails(2, "did you mean latency?", "bench", "latncy")

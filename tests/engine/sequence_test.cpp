@@ -34,7 +34,8 @@ class Faulty final : public backends::Program {
     script_->run(workspace, batch);
     if (fail_in == 0 || --fail_in > 0) return;
     batch.status[0] = how;
-    std::fill_n(batch.logits, batch.slices[0].n_wanted * kVocab, std::nanf(""));
+    for (int64_t r = 0; r < batch.slices[0].n_wanted; ++r)
+      std::fill_n(batch.logits_row(r, kVocab), kVocab, std::nanf(""));
   }
 
  private:

@@ -30,12 +30,12 @@ struct Case {
     weight.shape = Shape{n, k};
     weight.parts[0] = {weight.format->dtype.type, weight.shape, reinterpret_cast<const std::byte*>(w.data()),
                        w.size() * 2};
-    view = {m, k, x.data(), k, nullptr, 0, nullptr, nullptr, 0, 0};
+    view = {m, k, x.data(), k, nullptr, 0, nullptr, nullptr, 0, 0, nullptr, nullptr, nullptr, 0};
   }
   std::vector<float> oracle(int32_t rest) const {
     std::vector<float> y(static_cast<size_t>(m * n));
     Activations a = view;
-    a.rest = rest;
+    a.passes = rest;
     ref_q_matmul(weight, a, y.data(), n);
     return y;
   }
@@ -46,7 +46,7 @@ struct Case {
     std::vector<float> y(static_cast<size_t>(m * n), -1.0f);
     Buffer scratch(static_cast<size_t>(row.scratch_bytes(m, k)) + 64);
     Activations a = view;
-    a.rest = rest;
+    a.passes = rest;
     const MatmulArgs args = {packed.data.as<uint8_t>(), n, k, a, nullptr, y.data(), n, 0, 0, groups,
                              scratch.as<uint8_t>()};
     row.run(&args);

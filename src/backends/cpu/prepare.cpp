@@ -1,5 +1,6 @@
 // Packing of weights, and the memory that steps work in.
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "backends/cpu/cpu.h"
@@ -292,15 +293,18 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
   ws->max_tokens = max_tokens;
   for (const PlanBuffer& b : plan_->buffers) ws->buffers.push_back(floats(max_tokens * b.width));
 
-  int64_t hidden = 1, inner = 1, k_width = 1, v_width = 1, tile_rows = 1, dk = 1, dv = 1, scratch = 64;
+  int64_t hidden = 1, inner = 1, k_width = 1, v_width = 1, tile_rows = 1, dk = 1, dv = 1, scratch = 64,
+          rest_scratch = 64;
   bool quantised = false;
   const int64_t most_rows =
       std::max(max_tokens, 2 * max_wanted);  // of one product; the head takes rows twice
+  const int64_t most_records = std::max(most_rows, precise_ ? 2 * max_tokens : 0);
   for (const Op& op : plan_->ops) {
     each_product(op, [&](const LinearSpec& w) {
       const kernels::PackedWeight& p = packed(w.weight);
       quantised |= p.row->activation == kernels::kActQ8;
-      scratch = std::max(scratch, p.row->scratch_bytes(most_rows, p.k));
+      scratch = std::max(scratch, p.row->scratch_bytes(most_records, p.k));
+      rest_scratch = std::max(rest_scratch, p.row->scratch_bytes(1, p.k));
     });
     if (const auto* a = std::get_if<op::AttentionInput>(&op)) {
       hidden = std::max(hidden, packed(a->wq.weight).k);
@@ -347,6 +351,8 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
   for (int w = 0; w < context_.pool->size(); ++w) {
     WorkerScratch s;
     s.matmul = Buffer(context_.allocator, static_cast<size_t>(scratch));
+    s.matmul_rest = Buffer(context_.allocator, static_cast<size_t>(rest_scratch));
+    std::memset(s.matmul.data(), 0, 64);  // no strips are there yet
     s.attend = Buffer(context_.allocator,
                       static_cast<size_t>(kernels::attend_scratch_bytes(static_cast<int64_t>(tile), dk, dv)));
     s.columns =
@@ -360,7 +366,7 @@ std::unique_ptr<Workspace> CpuProgram::make_workspace(int64_t max_tokens, int64_
     s.slopes.resize(tile);
     for (const PlanRotation& r : plan_->rotations)
       s.frequencies.reserve(std::max(s.frequencies.capacity(), r.inverse_frequency.size()));
-    ws->total_bytes += s.matmul.size() + s.attend.size();
+    ws->total_bytes += s.matmul.size() + s.matmul_rest.size() + s.attend.size();
     ws->workers.push_back(std::move(s));
   }
   ws->counters = std::vector<CpuWorkspace::Counter>(plan_->ops.size() * kMaxPhases + kMaxPhases);

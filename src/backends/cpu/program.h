@@ -55,8 +55,8 @@ struct ExpertSlots {
 };
 
 struct WorkerScratch {
-  Buffer matmul, attend, columns;  // columns: gate and up of a chunk
-  std::vector<const float*> q;     // row pointers of an attention tile
+  Buffer matmul, matmul_rest, attend, columns;  // columns: gate and up of a chunk
+  std::vector<const float*> q;                  // row pointers of an attention tile
   std::vector<float*> out;
   std::vector<float> sinks;
   std::vector<int64_t> first, last;
@@ -79,6 +79,7 @@ struct CpuWorkspace final : Workspace {
   std::vector<Counter> counters;  // one per phase of a step: chunks taken so far
   BatchRows rows;
   std::atomic<bool> stop{false};
+  uint64_t n_steps = 0;
   int64_t max_tokens = 0;
   uint64_t total_bytes = 0;
   uint64_t bytes() const override { return total_bytes; }

@@ -157,13 +157,14 @@ void CpuStep::operator()(const op::GatedFfn& o) {
   const int64_t columns =
       n > kFewRows ? kFfnColumns
                    : std::clamp<int64_t>(round_up(gate.n / (4 * p.pool().size()), 32), 32, kFfnColumnsOfFew);
+  const uint64_t same = stamp();
   parallel(ceil_div(gate.n, columns), [&](int64_t c) {
     const int64_t first = c * columns, count = std::min(columns, gate.n - first);
     const int64_t group0 = first / kernels::kGroupRows, group1 = ceil_div(first + count, kernels::kGroupRows);
     float* g = scratch().columns.as<float>();
     float* u = g + n * columns;
-    product(o.gate, ws.hidden, &ws.hidden_rest, n, g - first, columns, false, group0, group1);
-    product(o.up, ws.hidden, &ws.hidden_rest, n, u - first, columns, false, group0, group1);
+    product(o.gate, ws.hidden, &ws.hidden_rest, n, g - first, columns, false, group0, group1, same);
+    product(o.up, ws.hidden, &ws.hidden_rest, n, u - first, columns, false, group0, group1, same);
     for (int64_t r = 0; r < n; ++r) {
       float* out = quantise_out ? g + r * columns : ws.inner.row(r) + first;
       p.vec().glu(static_cast<int32_t>(o.act), g + r * columns, u + r * columns, out, count);
@@ -180,29 +181,26 @@ void CpuStep::operator()(const op::Head& o) {
   const PackedWeight& w = p.packed(o.w.weight);
   const int64_t wanted = ws.rows.n_wanted();
   if (wanted == 0) return;
-  const bool twice = rounded(w), both_at_once = quantised(w);
   const LinearSpec unbiased{o.w.weight, kNone};  // the bias is added once
   const float* bias = p.vector(o.w.bias);
   each_row(wanted, [&](int64_t r) {
     float* x = ws.hidden.row(r);
     norm(o.norm, row(o.x, ws.rows.wanted[static_cast<size_t>(r)]), x, width(o.x));
-    if (!both_at_once) return;
+    if (!quantised(w)) return;
     ws.hidden.quantise(p.vec(), r, 0, width(o.x), x);
     ws.hidden.quantise_rest(p.vec(), wanted + r, ws.hidden, r, 0, width(o.x), x);
   });
+  const uint64_t same = stamp();
   parallel(ceil_div(w.n, kHeadColumns), [&](int64_t c) {
     const int64_t first = c * kHeadColumns, count = std::min(kHeadColumns, w.n - first);
     const int64_t group0 = first / kernels::kGroupRows, group1 = ceil_div(first + count, kernels::kGroupRows);
-    float *y = scratch().columns.as<float>(), *y_rest = y + wanted * kHeadColumns;
-    kernels::Activations x = ws.hidden.rows(0, both_at_once ? 2 * wanted : wanted, w.k);
-    product_alone(unbiased, x, y - first, kHeadColumns, false, group0, group1);
-    if (twice && !both_at_once) {
-      x.rest = 1;
-      product_alone(unbiased, x, y_rest - first, kHeadColumns, false, group0, group1);
-    }
+    float* y = scratch().columns.as<float>();
+    kernels::Activations x = ws.hidden.rows(0, wanted, w.k);
+    x.stamp = same;
+    if (rounded(w)) take_both(x, ws.hidden, wanted);
+    product_alone(unbiased, x, y - first, kHeadColumns, false, group0, group1, scratch().matmul);
     for (int64_t r = 0; r < wanted; ++r) {
-      float *row_y = y + r * kHeadColumns, *logits = batch.logits + r * w.n + first;
-      if (twice) p.vec().add(row_y, y_rest + r * kHeadColumns, row_y, count);
+      float *row_y = y + r * kHeadColumns, *logits = batch.logits_row(r, w.n) + first;
       if (bias) p.vec().add(row_y, bias + first, row_y, count);
       if (o.scale != 1.0f) p.vec().scale(row_y, o.scale, row_y, count);
       if (o.softcap > 0) p.vec().softcap(row_y, o.softcap, row_y, count);
@@ -241,6 +239,7 @@ void CpuProgram::run(Workspace& workspace, const Batch& batch) const noexcept {
     ws.rest_of[static_cast<size_t>(r)] = rest ? static_cast<int32_t>(ws.rest_rows.size()) : -1;
     if (rest) ws.rest_rows.push_back(static_cast<int32_t>(r));
   }
+  ++ws.n_steps;
   ws.stop = false;
   for (CpuWorkspace::Counter& c : ws.counters) c.next.store(0, std::memory_order_relaxed);
   context_.pool->run([&](int worker) { CpuStep{*this, ws, batch, worker, ws.rows.size()}.walk(); });

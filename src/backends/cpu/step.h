@@ -49,7 +49,7 @@ struct CpuStep {
 
   // y = w x for groups of w's rows.
   void product_alone(const LinearSpec& spec, const kernels::Activations& x, float* y, int64_t ldy,
-                     bool accumulate, int64_t group0, int64_t group1) const {
+                     bool accumulate, int64_t group0, int64_t group1, const Buffer& memory) const {
     const kernels::PackedWeight& w = p.packed(spec.weight);
     const kernels::MatmulArgs args{reinterpret_cast<const uint8_t*>(w.data.data()),
                                    w.n,
@@ -61,30 +61,39 @@ struct CpuStep {
                                    accumulate ? 1 : 0,
                                    group0,
                                    group1,
-                                   reinterpret_cast<uint8_t*>(scratch().matmul.data())};
+                                   const_cast<uint8_t*>(memory.as<uint8_t>())};
     w.row->run(&args);
   }
-  // The same for rows 0 … m - 1. Some get their products a second time, on what the rounding of their
-  // activations left over, while the weights are still in cache: see needs_rest().
+  // The same for rows 0 … m - 1. Some get a second product, of what the rounding of their activations left
+  // over: see needs_rest(). Calls with the same stamp, not 0, have the same rows of the same x.
   void product(const LinearSpec& spec, const ActivationBuffer& x, const ActivationBuffer* rest, int64_t m,
-               float* y, int64_t ldy, bool accumulate, int64_t group0, int64_t group1) const {
+               float* y, int64_t ldy, bool accumulate, int64_t group0, int64_t group1,
+               uint64_t stamp = 0) const {
     const kernels::PackedWeight& w = p.packed(spec.weight);
-    product_alone(spec, x.rows(0, m, w.k), y, ldy, accumulate, group0, group1);
-    if (!rest || !rounded(w)) return;
+    const bool twice = rest && rounded(w);
+    kernels::Activations a = x.rows(0, m, w.k);
+    a.stamp = stamp;
+    if (twice && p.precise()) take_both(a, *rest, 0);
+    product_alone(spec, a, y, ldy, accumulate, group0, group1, scratch().matmul);
+    if (!twice || p.precise()) return;
     const LinearSpec again{spec.weight, kNone};
-    // What bf16 leaves over is made by the kernel itself, from the values.
-    const auto left_over = [&](int64_t i, int64_t row, int64_t rows) {
-      kernels::Activations a = quantised(w) ? rest->rows(i, rows, w.k) : x.rows(row, rows, w.k);
-      a.rest = 1;
-      return a;
-    };
-    if (p.precise()) return product_alone(again, left_over(0, 0, m), y, ldy, true, group0, group1);
     for (size_t i = 0; i < ws.rest_rows.size(); ++i) {
       const int64_t row = ws.rest_rows[i];
-      product_alone(again, left_over(static_cast<int64_t>(i), row, 1), y + row * ldy, ldy, true, group0,
-                    group1);
+      // What bf16 leaves over is made by the kernel itself, from the values.
+      a = quantised(w) ? rest->rows(static_cast<int64_t>(i), 1, w.k) : x.rows(row, 1, w.k);
+      if (!quantised(w)) a.passes = kernels::kPassRest;
+      product_alone(again, a, y + row * ldy, ldy, true, group0, group1, scratch().matmul_rest);
     }
   }
+  // Both passes in one call; the rests of the rows stand in `rest` from row `first` on.
+  static void take_both(kernels::Activations& a, const ActivationBuffer& rest, int64_t first) {
+    const kernels::Activations r = rest.rows(first, a.m, a.k);
+    a.passes = kernels::kPassBoth;
+    a.rest_q = r.q;
+    a.rest_d = r.d;
+    a.rest_sum = r.sum;
+  }
+  uint64_t stamp() const { return ws.n_steps << 20 | (phase + 1); }
 
   struct Job {
     const LinearSpec* w;
@@ -102,12 +111,13 @@ struct CpuStep {
     const int64_t run = std::clamp<int64_t>(total / (6 * p.pool().size()), 1, 64);
     int64_t chunks = 0;
     for (const Job& j : jobs) chunks += ceil_div(groups(*j.w), run);
+    const uint64_t same = stamp();
     parallel(chunks, [&](int64_t c) {
       for (const Job& j : jobs) {
         const int64_t mine = ceil_div(groups(*j.w), run);
         if (c < mine) {
-          product(*j.w, x, &rest, n, j.y, j.ldy, j.accumulate, c * run,
-                  std::min(groups(*j.w), (c + 1) * run));
+          product(*j.w, x, &rest, n, j.y, j.ldy, j.accumulate, c * run, std::min(groups(*j.w), (c + 1) * run),
+                  same);
           return;
         }
         c -= mine;

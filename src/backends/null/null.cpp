@@ -22,7 +22,8 @@ class NullProgram final : public Program {
   void run(Workspace&, const Batch& batch) const noexcept override {
     int64_t wanted = 0;
     for (const Slice& s : batch.slices) wanted += s.n_wanted;
-    std::fill_n(batch.logits, wanted * plan_->n_vocab, 0.0f);
+    for (int64_t r = 0; r < wanted; ++r)
+      std::fill_n(batch.logits_row(r, plan_->n_vocab), plan_->n_vocab, 0.0f);
     std::fill(batch.status.begin(), batch.status.end(), StepStatus::ok);
   }
 

@@ -276,7 +276,9 @@ void RefStep::operator()(const op::GatherWanted& o) {
   n = ws.rows.n_wanted();
 }
 void RefStep::operator()(const op::Output& o) const {
-  if (n > 0) std::memcpy(batch.logits, row(o.in, 0), static_cast<size_t>(n * width(o.in)) * sizeof(float));
+  for (int64_t r = 0; r < n; ++r)
+    std::memcpy(batch.logits_row(r, width(o.in)), row(o.in, r),
+                static_cast<size_t>(width(o.in)) * sizeof(float));
 }
 
 void RefProgram::run(Workspace& workspace, const Batch& batch) const noexcept {

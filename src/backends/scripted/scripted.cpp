@@ -45,7 +45,7 @@ class ScriptedProgram final : public Program {
   }
 
   void run(Workspace&, const Batch& batch) const noexcept override {
-    float* out = batch.logits;
+    int64_t written = 0;
     for (size_t s = 0; s < batch.slices.size(); ++s) {
       const Slice& slice = batch.slices[s];
       const auto n = static_cast<int64_t>(slice.tokens.size());
@@ -57,10 +57,10 @@ class ScriptedProgram final : public Program {
         }
         const int64_t step = advance(slice, slice.start + i, slice.tokens[static_cast<size_t>(i)]);
         if (i < n - slice.n_wanted) continue;
+        float* out = batch.logits_row(written++, script_.n_vocab);
         write(step, out);
         if (!std::all_of(out, out + script_.n_vocab, [](float x) { return x == x && x != INFINITY; }))
           batch.status[s] = StepStatus::numeric;
-        out += script_.n_vocab;
       }
     }
   }

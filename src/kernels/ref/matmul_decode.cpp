@@ -50,6 +50,8 @@ void run_decode(const MatmulArgs* a) {
   MatmulArgs inner = *a;
   inner.w = reinterpret_cast<const uint8_t*>(tile);
   inner.scratch = reinterpret_cast<uint8_t*>(tile + k * kRows);
+  std::memset(inner.scratch, 0, 64);  // strips are kept from group to group of this call
+  inner.x.stamp = 1;
   inner.group0 = 0;
   inner.group1 = 1;
   for (int64_t g = a->group0; g < a->group1; ++g) {
@@ -63,29 +65,42 @@ void run_decode(const MatmulArgs* a) {
     inner.y = a->y + row;
     f32_row(kTile).run(&inner);
   }
+  std::memset(a->scratch, 0, 64);  // where other rows look for strips
 }
 
 // The oracle as a row, so that a whole model can run on it. Slow: it decodes again for every call.
 template <size_t kFormat>
 void run_ref_q(const MatmulArgs* a) {
-  const quant::QuantWeight w = view_of(*a, *quant::all_formats()[kFormat]);
+  const quant::QuantFormat& row_format = *quant::all_formats()[kFormat];
+  const quant::QuantWeight w = view_of(*a, row_format);
   const int64_t row0 = a->group0 * kRows;
   const int64_t row1 = a->group1 * kRows < a->n ? a->group1 * kRows : a->n;
+  const bool both = a->x.passes == kPassBoth;
   auto* y = reinterpret_cast<float*>(a->scratch);  // [m] of one row
+  float* y_rest = y + a->x.m;
   for (int64_t row = row0; row < row1; ++row) {
     quant::QuantWeight one = w;
     const uint64_t bytes = w.parts[0].bytes / static_cast<uint64_t>(a->n);
     one.shape = Shape{1, a->k};
     one.parts[0] = {w.parts[0].type, one.shape, w.parts[0].data + static_cast<uint64_t>(row) * bytes, bytes};
-    ref_q_matmul(one, a->x, y, 1);
+    Activations x = a->x;
+    if (both) x.passes = kPassFirst;
+    ref_q_matmul(one, x, y, 1);
+    if (both) {
+      x.passes = kPassRest;
+      if (row_format.dtype.type != DType::bf16) x.q = x.rest_q, x.d = x.rest_d, x.sum = x.rest_sum;
+      ref_q_matmul(one, x, y_rest, 1);
+    }
     for (int64_t t = 0; t < a->x.m; ++t) {
       float value = y[t];
       float& out = a->y[t * a->ldy + row];
       if (a->bias) value += a->bias[row];
       if (a->accumulate) value += out;
+      if (both) value += y_rest[t];
       out = value;
     }
   }
+  std::memset(a->scratch, 0, 64);
 }
 int64_t ref_q_scratch(int64_t m, int64_t) { return (m * 4 + 63) / 64 * 64; }
 

@@ -50,17 +50,18 @@ void unpack(const uint8_t* codes, uint8_t* u) {
 void start(const TileOut& out, int64_t t, float* acc) {
   for (int r = 0; r < kRows; ++r) acc[r] = out.first ? 0.0f : out.acc[t * kRows + r];
 }
-void store(const TileOut& out, int64_t t, const float* acc) {
-  if (!out.last) {
-    for (int r = 0; r < kRows; ++r) out.acc[t * kRows + r] = acc[r];
-    return;
-  }
-  float* y = out.y + t * out.ldy;
-  for (int r = 0; r < out.rows; ++r) {
-    float value = acc[r];
-    if (out.bias) value += out.bias[r];
-    if (out.accumulate) value += y[r];
-    y[r] = value;
+template <int kTokens>
+void finish(const TileOut& out, const float (&acc)[kTokens][kRows]) {
+  const int64_t tokens = out.paired ? kTokens / 2 : kTokens;
+  for (int64_t t = 0; t < (out.last ? tokens : kTokens); ++t) {
+    float* y = out.last ? out.y + t * out.ldy : out.acc + t * kRows;
+    for (int r = 0; r < (out.last ? out.rows : kRows); ++r) {
+      float value = acc[t][r];
+      if (out.last && out.bias) value += out.bias[r];
+      if (out.last && out.accumulate) value += y[r];
+      if (out.last && out.paired) value += acc[t + tokens][r];
+      y[r] = value;
+    }
   }
 }
 
@@ -75,8 +76,8 @@ struct Plain {
   static constexpr bool kHasMin = kSpec.zero_shift < 0;
 
   static int64_t strip_bytes(int64_t k) { return k / kBlock * kRecord; }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_strip<kId>(x, t0, tokens, out);
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_strip<kId>(x, part, out);
   }
 
   // scale[2][16] and min[16] of one block; the second scale only for sub-blocks of 16.
@@ -123,7 +124,7 @@ struct Plain {
       read_scales(w + place.scales, w + place.super, scale, min);
       for (int t = 0; t < kTokens; ++t, strip += kRecord) apply(u, strip, scale, min, acc[t]);
     }
-    for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
+    finish<kTokens>(out, acc);
   }
 };
 
@@ -134,8 +135,8 @@ struct PlainFloat {
   static constexpr int64_t kSlice = 1024;
   static constexpr int64_t kPanelBytes = 0;
   static int64_t strip_bytes(int64_t k) { return k * 4; }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_float_strip(x, t0, tokens, reinterpret_cast<float*>(out));
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_float_strip(x, part, reinterpret_cast<float*>(out));
   }
   static float weight(const uint8_t* w, int64_t i) {
     if constexpr (kId == kLayoutF32) return read<float>(w + 4 * i);
@@ -151,7 +152,7 @@ struct PlainFloat {
         for (int t = 0; t < kTokens; ++t)
           acc[t][r] = __builtin_fmaf(value, read<float>(strip + 4 * (i * kTokens + t)), acc[t][r]);
       }
-    for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
+    finish<kTokens>(out, acc);
   }
 };
 
@@ -161,8 +162,8 @@ struct PlainBf16 {
   static constexpr int64_t kSlice = 1024;
   static constexpr int64_t kPanelBytes = 0;
   static int64_t strip_bytes(int64_t k) { return bf16_strip_bytes(k); }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_bf16_strip(x, t0, tokens, reinterpret_cast<uint32_t*>(out));
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_bf16_strip(x, part, reinterpret_cast<uint32_t*>(out));
   }
   template <int kTokens>
   static void tile(const uint8_t* w, const uint8_t* strip, int64_t k, const TileOut& out) {
@@ -172,7 +173,7 @@ struct PlainBf16 {
       for (int t = 0; t < kTokens; ++t, strip += 4)
         for (int r = 0; r < kRows; ++r)
           acc[t][r] = bf16_pair_fma(read<uint32_t>(w + 4 * r), read<uint32_t>(strip), acc[t][r]);
-    for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
+    finish<kTokens>(out, acc);
   }
 };
 

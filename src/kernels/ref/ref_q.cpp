@@ -26,7 +26,7 @@ float code_chain(const quant::CodeFormat& format, const uint8_t* codes, const fl
   return acc;
 }
 
-// What a product of bf16 weights takes of an activation: see Activations::rest.
+// What a product of bf16 weights takes of an activation: see Activations::passes.
 uint32_t bf16_activation(float x, bool rest) {
   const float taken = flushed(quant::bf16_to_float(quant::float_to_bf16(flushed(x))));
   if (!rest) return std::bit_cast<uint32_t>(taken) >> 16;
@@ -35,7 +35,7 @@ uint32_t bf16_activation(float x, bool rest) {
 float bf16_chain(const float* w, const Activations& x, int64_t t) {
   const float* f = x.f + t * x.ldf;
   const auto weight = [&](int64_t i) { return i < x.k ? std::bit_cast<uint32_t>(w[i]) >> 16 : 0; };
-  const auto value = [&](int64_t i) { return i < x.k ? bf16_activation(f[i], x.rest != 0) : 0; };
+  const auto value = [&](int64_t i) { return i < x.k ? bf16_activation(f[i], x.passes == kPassRest) : 0; };
   float acc = 0.0f;
   for (int64_t i = 0; i < x.k; i += 2)
     acc = bf16_pair_fma(weight(i) | weight(i + 1) << 16, value(i) | value(i + 1) << 16, acc);

@@ -90,8 +90,8 @@ struct Avx2 {
   static constexpr bool kHasMin = kSpec.zero_shift < 0;
 
   static int64_t strip_bytes(int64_t k) { return k / kBlock * kRecord; }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_strip<kId>(x, t0, tokens, out);
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_strip<kId>(x, part, out);
   }
 
   // Products of k-groups [j, j_end) of 16 rows with each token, summed in int16.
@@ -261,8 +261,7 @@ struct Avx2 {
         walk.leave(b);
       }
     }
-    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) INGLE_UNROLL for (int h = 0; h < 2; ++h)
-        store_half(out, t, 8 * h, acc[h][t]);
+    finish_tile<kTokens>(out, acc);
   }
 };
 

@@ -26,8 +26,8 @@ struct FloatAvx2 {
   static constexpr int64_t kSlice = kId == kLayoutF32 ? 256 : 512;
   static constexpr int64_t kPanelBytes = 0;
   static int64_t strip_bytes(int64_t k) { return k * 4; }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_float_strip(x, t0, tokens, reinterpret_cast<float*>(out));
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_float_strip(x, part, reinterpret_cast<float*>(out));
   }
   template <int kTokens>
   __attribute__((noinline)) static void tile(const uint8_t* w, const uint8_t* strip, int64_t k,
@@ -49,8 +49,7 @@ struct FloatAvx2 {
         acc[1][t] = _mm256_fmadd_ps(w1, value, acc[1][t]);
       }
     }
-    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) INGLE_UNROLL for (int h = 0; h < 2; ++h)
-        store_half(out, t, 8 * h, acc[h][t]);
+    finish_tile<kTokens>(out, acc);
   }
 };
 
@@ -66,8 +65,8 @@ struct Bf16Avx2 {
   static constexpr int64_t kSlice = 512;
   static constexpr int64_t kPanelBytes = 0;
   static int64_t strip_bytes(int64_t k) { return bf16_strip_bytes(k); }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_bf16_strip(x, t0, tokens, reinterpret_cast<uint32_t*>(out));
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_bf16_strip(x, part, reinterpret_cast<uint32_t*>(out));
   }
   template <int kTokens>
   __attribute__((noinline)) static void tile(const uint8_t* w, const uint8_t* strip, int64_t k,
@@ -93,8 +92,7 @@ struct Bf16Avx2 {
     INGLE_UNROLL for (int t = 0; t < kTokens; ++t)
         INGLE_UNROLL for (int h = 0; h < 2; ++h) asm volatile("" : "+x"(acc[h][t]));
     restore_subnormals(csr);
-    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) INGLE_UNROLL for (int h = 0; h < 2; ++h)
-        store_half(out, t, 8 * h, acc[h][t]);
+    finish_tile<kTokens>(out, acc);
   }
 };
 

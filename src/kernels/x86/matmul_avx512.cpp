@@ -10,6 +10,7 @@
 #include "kernels/layout.h"
 #include "kernels/strips.h"
 #include "kernels/units.h"
+#include "kernels/x86/avx512_ends.h"
 #include "kernels/x86/flush.h"
 
 #ifdef INGLE_SIMDE
@@ -30,18 +31,6 @@ inline __m512 weights(const uint8_t* w, int64_t i) {
   return _mm512_cvtph_ps(load32(w + 2 * i * kRows));
 }
 
-inline __m512 start_float(const TileOut& out, int64_t t) {
-  return out.first ? _mm512_setzero_ps() : _mm512_load_ps(out.acc + t * kRows);
-}
-inline void store_float(const TileOut& out, int64_t t, __m512 acc) {
-  if (!out.last) return _mm512_store_ps(out.acc + t * kRows, acc);
-  const __mmask16 rows = static_cast<__mmask16>((1u << out.rows) - 1u);
-  float* y = out.y + t * out.ldy;
-  if (out.bias) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, out.bias));
-  if (out.accumulate) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, y));
-  _mm512_mask_storeu_ps(y, rows, acc);
-}
-
 template <int kId>
 struct Float512 {
   static constexpr int32_t kLayout = kId;
@@ -49,15 +38,15 @@ struct Float512 {
   static constexpr int64_t kSlice = kId == kLayoutF32 ? 256 : 512;
   static constexpr int64_t kPanelBytes = 0;
   static int64_t strip_bytes(int64_t k) { return k * 4; }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_float_strip(x, t0, tokens, reinterpret_cast<float*>(out));
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_float_strip(x, part, reinterpret_cast<float*>(out));
   }
   template <int kTokens>
   __attribute__((noinline)) static void tile(const uint8_t* w, const uint8_t* strip, int64_t k,
                                              const TileOut& out) {
     const float* x = reinterpret_cast<const float*>(strip);
     __m512 acc[kTokens];
-    for (int t = 0; t < kTokens; ++t) acc[t] = start_float(out, t);
+    for (int t = 0; t < kTokens; ++t) acc[t] = start_tile(out, t);
     for (int64_t i = 0; i < k; ++i, x += kTokens) {
       if constexpr (kTokens <= 4)
         _mm_prefetch(reinterpret_cast<const char*>(w + i * (kId == kLayoutF32 ? 64 : 32) + 2048),
@@ -65,7 +54,7 @@ struct Float512 {
       const __m512 value = weights<kId>(w, i);
       for (int t = 0; t < kTokens; ++t) acc[t] = _mm512_fmadd_ps(value, _mm512_set1_ps(x[t]), acc[t]);
     }
-    for (int t = 0; t < kTokens; ++t) store_float(out, t, acc[t]);
+    finish_tile<kTokens>(out, acc);
   }
 };
 
@@ -82,15 +71,15 @@ struct Bf16Pairs512 {
   static constexpr int64_t kSlice = 512;
   static constexpr int64_t kPanelBytes = 0;
   static int64_t strip_bytes(int64_t k) { return bf16_strip_bytes(k); }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_bf16_strip(x, t0, tokens, reinterpret_cast<uint32_t*>(out));
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_bf16_strip(x, part, reinterpret_cast<uint32_t*>(out));
   }
   template <int kTokens>
   __attribute__((noinline)) static void tile(const uint8_t* w, const uint8_t* strip, int64_t k,
                                              const TileOut& out) {
     const auto* x = reinterpret_cast<const int32_t*>(strip);
     __m512 acc[kTokens];
-    for (int t = 0; t < kTokens; ++t) acc[t] = start_float(out, t);
+    for (int t = 0; t < kTokens; ++t) acc[t] = start_tile(out, t);
     const uint32_t csr = flush_subnormals();
     for (int64_t i = 0; i < (k + 1) / 2; ++i, w += 64, x += kTokens) {
       if constexpr (kTokens <= 4) _mm_prefetch(reinterpret_cast<const char*>(w + 2048), _MM_HINT_T0);
@@ -104,7 +93,7 @@ struct Bf16Pairs512 {
     }
     for (int t = 0; t < kTokens; ++t) INGLE_KEEP(acc[t]);
     restore_subnormals(csr);
-    for (int t = 0; t < kTokens; ++t) store_float(out, t, acc[t]);
+    finish_tile<kTokens>(out, acc);
   }
 };
 

@@ -7,11 +7,10 @@
 #include "kernels/layout.h"
 #include "kernels/strips.h"
 #include "kernels/units.h"
+#include "kernels/x86/avx512_ends.h"
 
 namespace ingle::kernels {
 namespace {
-
-#define INGLE_UNROLL _Pragma("GCC unroll 16")
 
 struct Bf16 {
   static constexpr int32_t kLayout = kLayoutBf16Pairs;
@@ -19,8 +18,8 @@ struct Bf16 {
   static constexpr int64_t kSlice = 512;  // of a group: 16 KB
   static constexpr int64_t kPanelBytes = 0;
   static int64_t strip_bytes(int64_t k) { return bf16_strip_bytes(k); }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_bf16_strip(x, t0, tokens, reinterpret_cast<uint32_t*>(out));
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_bf16_strip(x, part, reinterpret_cast<uint32_t*>(out));
   }
 
   template <int kTokens>
@@ -28,23 +27,14 @@ struct Bf16 {
                                              const TileOut& out) {
     const auto* x = reinterpret_cast<const int32_t*>(strip);
     __m512 acc[kTokens];
-    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) acc[t] =
-        out.first ? _mm512_setzero_ps() : _mm512_load_ps(out.acc + t * kRows);
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) acc[t] = start_tile(out, t);
     for (int64_t i = 0; i < (k + 1) / 2; ++i, w += 64, x += kTokens) {
       if constexpr (kTokens <= 4) _mm_prefetch(reinterpret_cast<const char*>(w + 2048), _MM_HINT_T0);
       const auto pairs = (__m512bh)_mm512_load_si512(reinterpret_cast<const void*>(w));
       INGLE_UNROLL for (int t = 0; t < kTokens; ++t) acc[t] =
           _mm512_dpbf16_ps(acc[t], pairs, (__m512bh)_mm512_set1_epi32(x[t]));
     }
-    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
-  }
-  static void store(const TileOut& out, int64_t t, __m512 acc) {
-    if (!out.last) return _mm512_store_ps(out.acc + t * kRows, acc);
-    const auto rows = static_cast<__mmask16>((1u << out.rows) - 1u);
-    float* y = out.y + t * out.ldy;
-    if (out.bias) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, out.bias));
-    if (out.accumulate) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, y));
-    _mm512_mask_storeu_ps(y, rows, acc);
+    finish_tile<kTokens>(out, acc);
   }
 };
 

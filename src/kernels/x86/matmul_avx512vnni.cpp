@@ -11,6 +11,7 @@
 #include "kernels/layout.h"
 #include "kernels/strips.h"
 #include "kernels/units.h"
+#include "kernels/x86/avx512_ends.h"
 
 namespace ingle::kernels {
 namespace {
@@ -42,9 +43,6 @@ inline __m512 bytes_s(const uint8_t* p) {
 #else
 #define INGLE_PIN(x) asm("" : "+v"(x))
 #endif
-
-#define INGLE_UNROLL _Pragma("GCC unroll 16")
-#define INGLE_INLINE inline __attribute__((always_inline))
 
 template <int kShift>
 INGLE_INLINE __m512i
@@ -98,18 +96,6 @@ INGLE_INLINE void unpack(const uint8_t* codes, __m512i (&w)[8]) {
   }
 }
 
-INGLE_INLINE __m512 start(const TileOut& out, int64_t t) {
-  return out.first ? _mm512_setzero_ps() : _mm512_load_ps(out.acc + t * kRows);
-}
-INGLE_INLINE void store(const TileOut& out, int64_t t, __m512 acc) {
-  if (!out.last) return _mm512_store_ps(out.acc + t * kRows, acc);
-  const __mmask16 rows = static_cast<__mmask16>((1u << out.rows) - 1u);
-  float* y = out.y + t * out.ldy;
-  if (out.bias) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, out.bias));
-  if (out.accumulate) acc = _mm512_add_ps(acc, _mm512_maskz_loadu_ps(rows, y));
-  _mm512_mask_storeu_ps(y, rows, acc);
-}
-
 template <int kId, int kWidestTile>
 struct Vnni {
   static constexpr int32_t kLayout = kId;
@@ -121,8 +107,8 @@ struct Vnni {
   static constexpr bool kHasMin = kSpec.zero_shift < 0;
 
   static int64_t strip_bytes(int64_t k) { return k / kBlock * kRecord; }
-  static void pack(const Activations& x, int64_t t0, int64_t tokens, uint8_t* out) {
-    pack_strip<kId>(x, t0, tokens, out);
+  static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
+    pack_strip<kId>(x, part, out);
   }
 
   // kFew tokens from record `a` on: the k-groups [j0, j1) against one sub-block's scale (and min).
@@ -162,7 +148,7 @@ struct Vnni {
                                              const TileOut& out) {
     constexpr int kFew = kTokens % 4 == 0 ? 4 : kTokens % 3 == 0 ? 3 : kTokens;
     __m512 acc[kTokens];
-    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) acc[t] = start(out, t);
+    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) acc[t] = start_tile(out, t);
     const int64_t blocks = k / kBlock;
     const uint8_t* codes = w;
     const uint8_t* super = w;
@@ -175,9 +161,8 @@ struct Vnni {
       }
       const bool odd = b % 2 != 0;
       const uint8_t* scales = odd ? codes - kSpec.scale_bytes : codes + kSpec.code_bytes;
-      if constexpr (kTokens <= 4)
-        for (int line = 0; line < kSpec.code_bytes + kSpec.scale_bytes; line += 64)
-          _mm_prefetch(reinterpret_cast<const char*>(codes + line + 2048), _MM_HINT_T0);
+      for (int line = 0; line < kSpec.code_bytes + kSpec.scale_bytes; line += 64)
+        _mm_prefetch(reinterpret_cast<const char*>(codes + line + 2048), _MM_HINT_T0);
       __m512i u[8];
       unpack<kSpec.bits>(codes, u);
       __m512 scale0, scale1 = _mm512_setzero_ps(), min = _mm512_setzero_ps();
@@ -195,7 +180,7 @@ struct Vnni {
       strip += kTokens * kRecord;
       codes += odd ? kSpec.code_bytes : kSpec.code_bytes + 2 * kSpec.scale_bytes;
     }
-    INGLE_UNROLL for (int t = 0; t < kTokens; ++t) store(out, t, acc[t]);
+    finish_tile<kTokens>(out, acc);
   }
 };
 
