@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/block_read.h"
+#include "kernels/code_rows.h"
 #include "kernels/layout.h"
 #include "kernels/matmul.h"
 #include "quant/blocks.h"
@@ -42,7 +44,13 @@ struct RowCodes {
     mn.resize(static_cast<size_t>(kRows * n_sub));
   }
   void load(const quant::CodeFormat& format, const quant::QuantWeight& w, int64_t row, int64_t slot) {
-    format.codes_row(w, row, codes.data() + slot * k, nullptr, nullptr);
+    uint8_t* to = codes.data() + slot * k;
+    format.codes_row(w, row, to, nullptr, nullptr);
+    if (format.table) {  // the number of each step, instead of the step
+      uint8_t number[256] = {};
+      for (int i = 0; i < format.n_table; ++i) number[format.table[i]] = static_cast<uint8_t>(i);
+      for (int64_t i = 0; i < k; ++i) to[i] = number[to[i]];
+    }
     quant::RawScales raw = {d.data() + slot * n_d, m.data() + slot * n_d, sc.data() + slot * n_sub,
                             mn.data() + slot * n_sub};
     format.raw_scales_row(w, row, &raw);
@@ -54,6 +62,19 @@ template <int kBits>
 void place_codes(const uint8_t* codes, uint8_t* lane) {
   if constexpr (kBits == 8) {
     for (int j = 0; j < 8; ++j) std::memcpy(lane + 64 * j, codes + 4 * j, 4);
+    return;
+  }
+  if constexpr (kBits < 4) {
+    for (int h = 0; h < 2; ++h) {
+      uint32_t plane = 0;
+      for (int i = 0; i < 4; ++i) plane |= (read<uint32_t>(codes + 16 * h + 4 * i) & 0x03030303u) << 2 * i;
+      write(lane + 64 * h, plane);
+    }
+    if constexpr (kBits == 3) {
+      uint32_t plane = 0;
+      for (int j = 0; j < 8; ++j) plane |= (read<uint32_t>(codes + 4 * j) >> 2 & 0x01010101u) << j;
+      write(lane + 128, plane);
+    }
     return;
   }
   constexpr uint64_t kNibble = 0x0f0f0f0f0f0f0f0f;
@@ -82,26 +103,27 @@ void place_codes(const uint8_t* codes, uint8_t* lane) {
 template <int kLayout>
 void place_scales(const RowCodes& rows, int64_t slot, int64_t b, uint8_t* group) {
   constexpr LayoutSpec s = layout_spec(kLayout);
-  constexpr bool has_min = s.zero_shift < 0;
+  constexpr int64_t per_block = kBlock / s.sub;
   const BlockPlace place = block_place(s, b);
   uint8_t* scales = group + place.scales;
-  if constexpr (s.super == 0) {
-    write(scales + 2 * slot, rows.d[static_cast<size_t>(slot * rows.n_d + b)]);
-    if constexpr (has_min) write(scales + 32 + 2 * slot, rows.m[static_cast<size_t>(slot * rows.n_d + b)]);
+  const int64_t per_unit = rows.k / rows.n_d;  // values
+  const auto unit = [&](int64_t value) { return static_cast<size_t>(slot * rows.n_d + value / per_unit); };
+  if constexpr (!s.super()) {
+    for (int64_t h = 0; h < per_block; ++h)
+      write(scales + 32 * h + 2 * slot, rows.d[unit(b * kBlock + h * s.sub)]);
+    if constexpr (s.has_min()) write(scales + 32 + 2 * slot, rows.m[unit(b * kBlock)]);
     return;
   }
   if (b % kSuperBlocks == 0) {
-    const auto at = static_cast<size_t>(slot * rows.n_d + b / kSuperBlocks);
-    write(group + place.super + 2 * slot, rows.d[at]);
-    if constexpr (has_min) write(group + place.super + 32 + 2 * slot, rows.m[at]);
+    write(group + place.super + 2 * slot, rows.d[unit(b * kBlock)]);
+    if constexpr (s.has_min()) write(group + place.super + 32 + 2 * slot, rows.m[unit(b * kBlock)]);
   }
-  constexpr int64_t per_block = kBlock / s.sub;
-  const auto at = static_cast<size_t>(slot * rows.n_sub + b * per_block);
-  scales[slot] = rows.sc[at];
-  if constexpr (has_min) {
-    scales[16 + slot] = rows.mn[at];
-  } else if constexpr (per_block == 2) {
-    scales[16 + slot] = rows.sc[at + 1];
+  for (int64_t h = 0; h < per_block; ++h) {
+    const auto at = static_cast<size_t>(slot * rows.n_sub + b * per_block + h);
+    uint8_t value = rows.sc[at];
+    if constexpr (s.has_min() && per_block == 2) value = static_cast<uint8_t>(value | rows.mn[at] << 4);
+    if constexpr (s.has_min() && per_block == 1) scales[16 + slot] = rows.mn[at];
+    scales[16 * h + slot] = value;
   }
 }
 
@@ -122,38 +144,16 @@ void pack_codes(const RowCodes& rows, int64_t n_rows, uint8_t* group) {
 template <int kLayout>
 void unpack_codes(const uint8_t* group, int64_t r, int64_t k, float* out) {
   constexpr LayoutSpec s = layout_spec(kLayout);
-  constexpr bool has_min = s.zero_shift < 0;
   for (int64_t b = 0; b < k / kBlock; ++b, out += kBlock) {
     const BlockPlace place = block_place(s, b);
-    const uint8_t* lane = group + place.codes + 4 * r;
-    const uint8_t* scales = group + place.scales;
-    float scale[2], min = 0.0f;
-    if constexpr (s.super == 0) {
-      scale[0] = scale[1] = quant::half_to_float(read<uint16_t>(scales + 2 * r));
-      if constexpr (has_min) min = quant::half_to_float(read<uint16_t>(scales + 32 + 2 * r));
-    } else if constexpr (has_min) {
-      scale[0] = scale[1] = quant::half_to_float(read<uint16_t>(group + place.super + 2 * r)) * scales[r];
-      min = -(quant::half_to_float(read<uint16_t>(group + place.super + 32 + 2 * r)) * scales[16 + r]);
-    } else {
-      for (int h = 0; h < 2; ++h)
-        scale[h] = quant::half_to_float(read<uint16_t>(group + place.super + 2 * r)) *
-                   static_cast<float>(static_cast<int8_t>(scales[16 * h + r]));
-    }
+    const BlockScales of = read_block_scales<kLayout>(group + place.scales, group + place.super, r);
     for (int e = 0; e < kBlock; ++e) {
-      const int j = e / 4, i = e % 4;
-      int code;
-      if constexpr (s.bits == 8) {
-        code = lane[64 * j + i];
+      const int code = read_code<kLayout>(group + place.codes, e / 4, 4 * r + e % 4);
+      const float product = of.scale[e / 16] * static_cast<float>(code - (s.has_min() ? 0 : s.zero));
+      if constexpr (s.has_min()) {
+        out[e] = product + of.min[e / 16];
       } else {
-        code = lane[64 * (j % 4) + i] >> (j < 4 ? 0 : 4) & 15;
-        if constexpr (s.bits == 5) code |= (lane[256 + i] >> j & 1) << 4;
-        if constexpr (s.bits == 6) code |= (lane[(j < 4 ? 256 : 320) + i] >> j % 4 * 2 & 3) << 4;
-      }
-      if constexpr (has_min) {
-        const float product = scale[0] * static_cast<float>(code);
-        out[e] = product + min;
-      } else {
-        out[e] = scale[e / 16] * static_cast<float>(code - (1 << s.zero_shift));
+        out[e] = product;
       }
     }
   }
@@ -164,16 +164,9 @@ struct CodeLayout {
   void (*pack)(const RowCodes& rows, int64_t n_rows, uint8_t* group);
   void (*unpack)(const uint8_t* group, int64_t r, int64_t k, float* out);
 };
-constexpr CodeLayout kCodeLayouts[] = {
-    {kLayoutQ4_0, pack_codes<kLayoutQ4_0>, unpack_codes<kLayoutQ4_0>},
-    {kLayoutQ4_1, pack_codes<kLayoutQ4_1>, unpack_codes<kLayoutQ4_1>},
-    {kLayoutQ5_0, pack_codes<kLayoutQ5_0>, unpack_codes<kLayoutQ5_0>},
-    {kLayoutQ5_1, pack_codes<kLayoutQ5_1>, unpack_codes<kLayoutQ5_1>},
-    {kLayoutQ8_0, pack_codes<kLayoutQ8_0>, unpack_codes<kLayoutQ8_0>},
-    {kLayoutQ4_K, pack_codes<kLayoutQ4_K>, unpack_codes<kLayoutQ4_K>},
-    {kLayoutQ5_K, pack_codes<kLayoutQ5_K>, unpack_codes<kLayoutQ5_K>},
-    {kLayoutQ6_K, pack_codes<kLayoutQ6_K>, unpack_codes<kLayoutQ6_K>},
-};
+#define INGLE_LAYOUT(name, layout) {layout, pack_codes<layout>, unpack_codes<layout>},
+constexpr CodeLayout kCodeLayouts[] = {INGLE_CODE_ROWS(INGLE_LAYOUT)};
+#undef INGLE_LAYOUT
 const CodeLayout& code_layout(int32_t layout) {
   for (const CodeLayout& entry : kCodeLayouts)
     if (entry.layout == layout) return entry;

@@ -37,7 +37,7 @@ struct StripPart {
 };
 
 // A strip of T quantised records is [k / 32][T] records: 32 bytes q, f32 d, then what the accumulator starts
-// from: for a zero point the int32 -(sum << shift) of each sub-block, for a min the f32 d * sum.
+// from: for a zero point the int32 -(sum * zero) of each sub-block, for a min the f32 d * sum of each.
 template <int kLayout>
 constexpr int32_t record_bytes() {
   return layout_spec(kLayout).sub == 16 ? 44 : 40;
@@ -57,14 +57,17 @@ void pack_strip(const Activations& x, const StripPart& part, uint8_t* out) {
       __builtin_memcpy(to, q + b * kBlock, kBlock);
       __builtin_memcpy(to + 32, d + b, 4);
       const int32_t low = sum[2 * b], high = sum[2 * b + 1];
-      if constexpr (s.zero_shift < 0) {
+      if constexpr (s.sub == 32 && s.has_min()) {
         const float start = d[b] * static_cast<float>(low + high);
         __builtin_memcpy(to + 36, &start, 4);
+      } else if constexpr (s.has_min()) {
+        const float start[2] = {d[b] * static_cast<float>(low), d[b] * static_cast<float>(high)};
+        __builtin_memcpy(to + 36, start, 8);
       } else if constexpr (s.sub == 32) {
-        const int32_t start = -((low + high) * (1 << s.zero_shift));
+        const int32_t start = -((low + high) * s.zero);
         __builtin_memcpy(to + 36, &start, 4);
       } else {
-        const int32_t start[2] = {-(low * (1 << s.zero_shift)), -(high * (1 << s.zero_shift))};
+        const int32_t start[2] = {-(low * s.zero), -(high * s.zero)};
         __builtin_memcpy(to + 36, start, 8);
       }
     }

@@ -54,13 +54,35 @@ constexpr QuantFormat block_format(std::string_view name, int32_t ggml_id) {
 // read a block's scales, and kElems, the block's elements.
 //   struct Codes { using Block; static constexpr int kElems, kBits, kSubBlock, kZero; static constexpr bool
 //   kHasMin, kHasSubScales; static void scales(const Block&, float* scale, float* min); static void raw(const
-//   Block&, RawScales);}
+//   Block&, RawScales);} and, by way of CodesBase, what most formats do not say.
+struct CodesBase {
+  static constexpr int kScaleBlock = 0;  // 0: a block has one scale
+  static constexpr bool kBf16Scales = false, kHasMin = false, kHasSubScales = false;
+  static constexpr float kUnit = 1;
+  static constexpr const uint8_t* kTable = nullptr;
+  static constexpr int kTableSize = 0;
+};
+template <class Codes>
+constexpr int scale_block() {
+  return Codes::kScaleBlock ? Codes::kScaleBlock : Codes::kElems;
+}
+
+// A block's codes: Codes::unpack where there is one, else the function of blocks.h.
+template <class Codes>
+void unpack_block(const typename Codes::Block* b, uint8_t* codes) {
+  if constexpr (requires { Codes::unpack(b, codes); }) {
+    Codes::unpack(b, codes);
+  } else {
+    unpack_codes(b, codes);
+  }
+}
+
 template <class Codes>
 void codes_row(const QuantWeight& w, int64_t row, uint8_t* codes, float* scale, float* min) {
   const auto* b = block_row<typename Codes::Block, Codes::kElems>(w, row);
   constexpr int kSubs = Codes::kElems / Codes::kSubBlock;
   for (int64_t i = 0; i < w.cols() / Codes::kElems; ++i) {
-    unpack_codes(b + i, codes + i * Codes::kElems);
+    unpack_block<Codes>(b + i, codes + i * Codes::kElems);
     if (scale) Codes::scales(b[i], scale + i * kSubs, Codes::kHasMin ? min + i * kSubs : nullptr);
   }
 }
@@ -68,17 +90,29 @@ void codes_row(const QuantWeight& w, int64_t row, uint8_t* codes, float* scale, 
 template <class Codes>
 void raw_scales_row(const QuantWeight& w, int64_t row, RawScales* out) {
   const auto* b = block_row<typename Codes::Block, Codes::kElems>(w, row);
-  constexpr int kSubs = Codes::kElems / Codes::kSubBlock;
+  constexpr int kSubs = Codes::kElems / Codes::kSubBlock, kUnits = Codes::kElems / scale_block<Codes>();
   const auto at = [](auto* p, int64_t i) { return p ? p + i : nullptr; };
   for (int64_t i = 0; i < w.cols() / Codes::kElems; ++i) {
-    Codes::raw(b[i], {at(out->d, i), at(out->m, i), at(out->sc, i * kSubs), at(out->mn, i * kSubs)});
+    Codes::raw(b[i], {at(out->d, i * kUnits), at(out->m, i * kUnits), at(out->sc, i * kSubs),
+                      at(out->mn, i * kSubs)});
   }
 }
 
 template <class Codes>
 constexpr CodeFormat code_format(std::string_view format) {
-  return {format,         Codes::kBits,         Codes::kSubBlock, Codes::kElems,        Codes::kZero,
-          Codes::kHasMin, Codes::kHasSubScales, codes_row<Codes>, raw_scales_row<Codes>};
+  return {format,
+          Codes::kBits,
+          Codes::kSubBlock,
+          scale_block<Codes>(),
+          Codes::kZero,
+          Codes::kHasMin,
+          Codes::kHasSubScales,
+          Codes::kBf16Scales,
+          Codes::kUnit,
+          Codes::kTable,
+          Codes::kTableSize,
+          codes_row<Codes>,
+          raw_scales_row<Codes>};
 }
 
 // Decodes a block through its codes: one formula for every such format, so the two views cannot differ.
@@ -87,7 +121,7 @@ void decode_codes(const typename Codes::Block& b, float* out) {
   constexpr int kSub = Codes::kSubBlock;
   uint8_t codes[Codes::kElems];
   float scale[Codes::kElems / kSub], min[Codes::kElems / kSub];
-  unpack_codes(&b, codes);
+  unpack_block<Codes>(&b, codes);
   Codes::scales(b, scale, min);
   for (int j = 0; j < Codes::kElems / kSub; ++j) {
     for (int i = j * kSub; i < (j + 1) * kSub; ++i) {
@@ -103,7 +137,7 @@ void decode_codes(const typename Codes::Block& b, float* out) {
 
 // Legacy blocks: one f16 scale (and, with kMin, one f16 min) per 32 elements.
 template <class B, int kCodeBits, int kZeroPoint, bool kMin>
-struct LegacyCodes {
+struct LegacyCodes : CodesBase {
   using Block = B;
   static constexpr int kElems = 32, kBits = kCodeBits, kSubBlock = 32, kZero = kZeroPoint;
   static constexpr bool kHasMin = kMin, kHasSubScales = false;
@@ -119,9 +153,40 @@ struct LegacyCodes {
   }
 };
 
+// One f16 scale per block, and nothing else, over codes that are told by `kValues`.
+template <class B, int kBlock, int kCodeBits, int kZeroPoint>
+struct UnitCodes : CodesBase {
+  using Block = B;
+  static constexpr int kElems = kBlock, kBits = kCodeBits, kSubBlock = 32, kZero = kZeroPoint;
+  static void scales(const Block& b, float* scale, float*) {
+    for (int j = 0; j < kElems / kSubBlock; ++j) scale[j] = load_half(b.d);
+  }
+  static void raw(const Block& b, RawScales out) {
+    if (out.d) *out.d = load_u16(b.d);
+  }
+};
+
+// int8 scales under one f16 unit; `Own::sub_scale(b, j)` tells the j-th.
+template <class Own, class B, int kSub>
+struct ByteScaledCodes : CodesBase {
+  using Block = B;
+  static constexpr int kElems = 256, kSubBlock = kSub;
+  static constexpr bool kHasSubScales = true;
+  static void scales(const Block& b, float* scale, float*) {
+    const float d = load_half(b.d);
+    for (int j = 0; j < kElems / kSubBlock; ++j)
+      scale[j] = d * static_cast<float>(Own::sub_scale(b, j)) * Own::kUnit;
+  }
+  static void raw(const Block& b, RawScales out) {
+    if (out.d) *out.d = load_u16(b.d);
+    for (int j = 0; j < kElems / kSubBlock && out.sc; ++j)
+      out.sc[j] = static_cast<uint8_t>(Own::sub_scale(b, j));
+  }
+};
+
 // Q4_K and Q5_K: 6-bit scales and mins per 32 elements over two f16 units.
 template <class B, int kCodeBits>
-struct K4Codes {
+struct K4Codes : CodesBase {
   using Block = B;
   static constexpr int kElems = 256, kBits = kCodeBits, kSubBlock = 32, kZero = 0;
   static constexpr bool kHasMin = true, kHasSubScales = true;

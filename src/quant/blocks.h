@@ -78,6 +78,16 @@ static constexpr int8_t kFp4Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -
 static constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                           1,    13,   25,  38,  53,  69,  89,  113};
 
+// The same, and the steps of IQ3, IQ2 and IQ1, as unsigned codes: the value plus a zero point.
+static constexpr uint8_t kFp4Codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 11, 10, 9, 8, 6, 4, 0};  // 12
+static constexpr uint8_t kIq4Codes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                          129, 141, 153, 166, 181, 197, 217, 241};                      // 128
+static constexpr uint8_t kIq3SCodes[16] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30};  // 15
+static constexpr uint8_t kIq3XxsCodes[16] = {0,  10, 18, 26, 34, 42,  50,  58,
+                                             66, 74, 82, 90, 98, 106, 114, 124};  // 62
+static constexpr uint8_t kIq2Codes[8] = {0, 18, 35, 51, 68, 86};                  // 43
+static constexpr uint8_t kIq1Codes[8] = {0, 2, 8, 10, 16, 18};  // 9: eight times -1, 0, 1, plus or minus 1
+
 struct BlockQ4_0 {  // 32: d * (nibble - 8)
   uint8_t d[2], q[16];
 };

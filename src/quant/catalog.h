@@ -43,7 +43,24 @@
   X(kQ8_0Codes) \
   X(kQ4_KCodes) \
   X(kQ5_KCodes) \
-  X(kQ6_KCodes)
+  X(kQ6_KCodes) \
+  X(kQ2_KCodes) \
+  X(kQ3_KCodes) \
+  X(kIQ4_NLCodes) \
+  X(kIQ4_XSCodes) \
+  X(kMXFP4Codes) \
+  X(kNVFP4Codes) \
+  X(kIQ3_SCodes) \
+  X(kIQ3_XXSCodes) \
+  X(kIQ2_XXSCodes) \
+  X(kIQ2_XSCodes) \
+  X(kIQ2_SCodes) \
+  X(kIQ1_SCodes) \
+  X(kIQ1_MCodes) \
+  X(kTQ1_0Codes) \
+  X(kTQ2_0Codes) \
+  X(kQ1_0Codes) \
+  X(kQ2_0Codes)
 // clang-format on
 
 namespace ingle::quant {

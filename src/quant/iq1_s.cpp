@@ -6,18 +6,22 @@
 namespace ingle::quant {
 namespace {
 
-void decode(const BlockIQ1_S& b, float* y) {
-  const float d = load_half(b.d);
-  for (int l = 0; l < 32; ++l) {
-    const int h = load_u16(b.h + 2 * (l / 4));
-    const float scale = d * static_cast<float>(2 * (h >> 12 & 7) + 1);
-    const float shift = h & 0x8000 ? -0.125f : 0.125f;
-    write_ternary8(kIq1Grid[b.q[l] | (h >> (3 * (l % 4)) & 7) << 8], shift, scale, y + 8 * l);
+struct Codes : ByteScaledCodes<Codes, BlockIQ1_S, 32> {
+  static constexpr int kBits = 5, kZero = 9, kTableSize = 6;
+  static constexpr float kUnit = 0.125f;
+  static constexpr const uint8_t* kTable = kIq1Codes;
+  static int sub_scale(const BlockIQ1_S& b, int j) { return 1 + 2 * (load_u16(b.h + 2 * j) >> 12 & 7); }
+  static void unpack(const BlockIQ1_S* b, uint8_t* codes) {
+    for (int l = 0; l < 32; ++l) {
+      const int h = load_u16(b->h + 2 * (l / 4));
+      ternary8(kIq1Grid[b->q[l] | (h >> (3 * (l % 4)) & 7) << 8], (h & 0x8000) != 0, codes + 8 * l);
+    }
   }
-}
+};
 
 }  // namespace
 
-constinit const QuantFormat kIQ1_S = block_format<BlockIQ1_S, 256, decode>("iq1_s", 19);
+constinit const QuantFormat kIQ1_S = block_format<BlockIQ1_S, 256, decode_codes<Codes>>("iq1_s", 19);
+constinit const CodeFormat kIQ1_SCodes = code_format<Codes>("iq1_s");
 
 }  // namespace ingle::quant

@@ -5,17 +5,22 @@
 namespace ingle::quant {
 namespace {
 
-void decode(const BlockIQ2_S& b, float* y) {
-  const float d = load_half(b.d);
-  for (int l = 0; l < 32; ++l) {
-    const int entry = b.q[l] | (b.qh[l / 4] >> (2 * (l % 4)) & 3) << 8;
-    const float scale = d * (0.5f + static_cast<float>(b.s[l / 4] >> (4 * (l / 2 % 2)) & 15)) * 0.25f;
-    write_signed8(kIq2SGrid[entry], b.sign[l], scale, y + 8 * l);
+struct Codes : ByteScaledCodes<Codes, BlockIQ2_S, 16> {
+  static constexpr int kBits = 7, kZero = 43, kTableSize = 6;
+  static constexpr float kUnit = 0.125f;
+  static constexpr const uint8_t* kTable = kIq2Codes;
+  static int sub_scale(const BlockIQ2_S& b, int j) { return 1 + 2 * (b.s[j / 2] >> (4 * (j % 2)) & 15); }
+  static void unpack(const BlockIQ2_S* b, uint8_t* codes) {
+    for (int l = 0; l < 32; ++l) {
+      const int entry = b->q[l] | (b->qh[l / 4] >> (2 * (l % 4)) & 3) << 8;
+      signed8(kIq2SGrid[entry], b->sign[l], codes + 8 * l);
+    }
   }
-}
+};
 
 }  // namespace
 
-constinit const QuantFormat kIQ2_S = block_format<BlockIQ2_S, 256, decode>("iq2_s", 22);
+constinit const QuantFormat kIQ2_S = block_format<BlockIQ2_S, 256, decode_codes<Codes>>("iq2_s", 22);
+constinit const CodeFormat kIQ2_SCodes = code_format<Codes>("iq2_s");
 
 }  // namespace ingle::quant

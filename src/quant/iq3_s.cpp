@@ -5,17 +5,22 @@
 namespace ingle::quant {
 namespace {
 
-void decode(const BlockIQ3_S& b, float* y) {
-  const float d = load_half(b.d);
-  for (int l = 0; l < 64; ++l) {
-    const int entry = b.q[l] | (b.qh[l / 8] >> (l % 8) & 1) << 8;
-    const float scale = d * static_cast<float>(1 + 2 * (b.s[l / 16] >> (4 * (l / 8 % 2)) & 15));
-    write_signed4<2, 1>(kIq3SGrid[entry], b.sign[l / 2] >> (4 * (l % 2)), scale, y + 4 * l);
+struct Codes : ByteScaledCodes<Codes, BlockIQ3_S, 32> {
+  static constexpr int kBits = 5, kZero = 15, kTableSize = 16;
+  static constexpr float kUnit = 1;
+  static constexpr const uint8_t* kTable = kIq3SCodes;
+  static int sub_scale(const BlockIQ3_S& b, int j) { return 1 + 2 * (b.s[j / 2] >> (4 * (j % 2)) & 15); }
+  static void unpack(const BlockIQ3_S* b, uint8_t* codes) {
+    for (int l = 0; l < 64; ++l) {
+      const int entry = b->q[l] | (b->qh[l / 8] >> (l % 8) & 1) << 8;
+      signed4<2, 1, 15>(kIq3SGrid[entry], b->sign[l / 2] >> (4 * (l % 2)), codes + 4 * l);
+    }
   }
-}
+};
 
 }  // namespace
 
-constinit const QuantFormat kIQ3_S = block_format<BlockIQ3_S, 256, decode>("iq3_s", 21);
+constinit const QuantFormat kIQ3_S = block_format<BlockIQ3_S, 256, decode_codes<Codes>>("iq3_s", 21);
+constinit const CodeFormat kIQ3_SCodes = code_format<Codes>("iq3_s");
 
 }  // namespace ingle::quant

@@ -4,20 +4,21 @@
 namespace ingle::quant {
 namespace {
 
-void decode(const BlockIQ4_XS& b, float* y) {
-  const float d = load_half(b.d);
-  const int high = load_u16(b.sh);
-  for (int j = 0; j < 8; ++j) {
-    const int scale6 = (b.sl[j / 2] >> (4 * (j % 2)) & 15) | (high >> (2 * j) & 3) << 4;
-    const float scale = d * static_cast<float>(scale6 - 32);
-    uint8_t codes[32];
-    unpack_nibbles(b.q + 16 * j, 16, codes);
-    for (int i = 0; i < 32; ++i) y[32 * j + i] = scale * kIq4Values[codes[i]];
+struct Codes : ByteScaledCodes<Codes, BlockIQ4_XS, 32> {
+  static constexpr int kBits = 8, kZero = 128, kTableSize = 16;
+  static constexpr const uint8_t* kTable = kIq4Codes;
+  static int sub_scale(const BlockIQ4_XS& b, int j) {
+    return ((b.sl[j / 2] >> (4 * (j % 2)) & 15) | (load_u16(b.sh) >> (2 * j) & 3) << 4) - 32;
   }
-}
+  static void unpack(const BlockIQ4_XS* b, uint8_t* codes) {
+    for (int j = 0; j < 8; ++j) unpack_nibbles(b->q + 16 * j, 16, codes + 32 * j);
+    for (int i = 0; i < 256; ++i) codes[i] = kIq4Codes[codes[i]];
+  }
+};
 
 }  // namespace
 
-constinit const QuantFormat kIQ4_XS = block_format<BlockIQ4_XS, 256, decode>("iq4_xs", 23);
+constinit const QuantFormat kIQ4_XS = block_format<BlockIQ4_XS, 256, decode_codes<Codes>>("iq4_xs", 23);
+constinit const CodeFormat kIQ4_XSCodes = code_format<Codes>("iq4_xs");
 
 }  // namespace ingle::quant

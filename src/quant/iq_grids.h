@@ -21,27 +21,28 @@ inline uint32_t even_signs(uint32_t seven) {
   return seven | static_cast<uint32_t>(__builtin_parity(seven)) << 7;
 }
 
-inline void write_signed8(uint16_t entry, uint32_t signs, float scale, float* y) {
-  static constexpr float kValues[4] = {8, 25, 43, 0};
+// Codes are the value plus a zero point (blocks.h), so that a minus sign turns them about it.
+inline void signed8(uint16_t entry, uint32_t signs, uint8_t* codes) {
+  static constexpr int kValues[4] = {8, 25, 43, 0};
   for (int i = 0; i < 8; ++i) {
-    const float v = scale * kValues[entry >> (2 * i) & 3];
-    y[i] = signs >> i & 1 ? -v : v;
+    const int v = kValues[entry >> (2 * i) & 3];
+    codes[i] = static_cast<uint8_t>(signs >> i & 1 ? 43 - v : 43 + v);
   }
 }
 
 // Values kStep * code + kFirst; the last one of IQ3_XXS is 62 where the rule gives 60.
-template <int kStep, int kFirst>
-void write_signed4(uint16_t entry, uint32_t signs, float scale, float* y) {
+template <int kStep, int kFirst, int kZero>
+void signed4(uint16_t entry, uint32_t signs, uint8_t* codes) {
   for (int i = 0; i < 4; ++i) {
     const int code = entry >> (3 * i) & 7;
     const int value = kStep == 8 && code == 7 ? 62 : kStep * code + kFirst;
-    const float v = scale * static_cast<float>(value);
-    y[i] = signs >> i & 1 ? -v : v;
+    codes[i] = static_cast<uint8_t>(signs >> i & 1 ? kZero - value : kZero + value);
   }
 }
 
-inline void write_ternary8(uint16_t entry, float shift, float scale, float* y) {
-  for (int i = 0; i < 8; ++i) y[i] = scale * (static_cast<float>((entry >> (2 * i) & 3) - 1) + shift);
+// Eight times (-1, 0 or 1, plus or minus 1/8).
+inline void ternary8(uint16_t entry, bool down, uint8_t* codes) {
+  for (int i = 0; i < 8; ++i) codes[i] = static_cast<uint8_t>(8 * (entry >> (2 * i) & 3) + (down ? 0 : 2));
 }
 
 }  // namespace ingle::quant

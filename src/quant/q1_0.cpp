@@ -4,13 +4,15 @@
 namespace ingle::quant {
 namespace {
 
-void decode(const BlockQ1_0& b, float* y) {
-  const float d = load_half(b.d);
-  for (int i = 0; i < 128; ++i) y[i] = b.q[i / 8] >> (i % 8) & 1 ? d : -d;
-}
+struct Codes : UnitCodes<BlockQ1_0, 128, 2, 1> {
+  static void unpack(const BlockQ1_0* b, uint8_t* codes) {
+    for (int i = 0; i < 128; ++i) codes[i] = b->q[i / 8] >> (i % 8) & 1 ? 2 : 0;
+  }
+};
 
 }  // namespace
 
-constinit const QuantFormat kQ1_0 = block_format<BlockQ1_0, 128, decode>("q1_0", 41);
+constinit const QuantFormat kQ1_0 = block_format<BlockQ1_0, 128, decode_codes<Codes>>("q1_0", 41);
+constinit const CodeFormat kQ1_0Codes = code_format<Codes>("q1_0");
 
 }  // namespace ingle::quant

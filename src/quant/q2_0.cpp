@@ -4,13 +4,15 @@
 namespace ingle::quant {
 namespace {
 
-void decode(const BlockQ2_0& b, float* y) {
-  const float d = load_half(b.d);
-  for (int i = 0; i < 64; ++i) y[i] = d * static_cast<float>((b.q[i / 4] >> (2 * (i % 4)) & 3) - 1);
-}
+struct Codes : UnitCodes<BlockQ2_0, 64, 2, 1> {
+  static void unpack(const BlockQ2_0* b, uint8_t* codes) {
+    for (int i = 0; i < 64; ++i) codes[i] = b->q[i / 4] >> (2 * (i % 4)) & 3;
+  }
+};
 
 }  // namespace
 
-constinit const QuantFormat kQ2_0 = block_format<BlockQ2_0, 64, decode>("q2_0", 42);
+constinit const QuantFormat kQ2_0 = block_format<BlockQ2_0, 64, decode_codes<Codes>>("q2_0", 42);
+constinit const CodeFormat kQ2_0Codes = code_format<Codes>("q2_0");
 
 }  // namespace ingle::quant

@@ -4,18 +4,29 @@
 namespace ingle::quant {
 namespace {
 
-void decode(const BlockQ2_K& b, float* y) {
-  const float d = load_half(b.d), m = load_half(b.m);
-  uint8_t codes[256];
-  unpack_crumbs(b.q, codes);
-  for (int j = 0; j < 16; ++j) {
-    const float scale = d * static_cast<float>(b.s[j] & 15), min = m * static_cast<float>(b.s[j] >> 4);
-    for (int i = 16 * j; i < 16 * j + 16; ++i) y[i] = scale * codes[i] - min;
+struct Codes : CodesBase {
+  using Block = BlockQ2_K;
+  static constexpr int kElems = 256, kBits = 2, kSubBlock = 16, kZero = 0;
+  static constexpr bool kHasMin = true, kHasSubScales = true;
+  static void scales(const Block& b, float* scale, float* min) {
+    const float d = load_half(b.d), m = load_half(b.m);
+    for (int j = 0; j < 16; ++j) {
+      scale[j] = d * static_cast<float>(b.s[j] & 15);
+      min[j] = -(m * static_cast<float>(b.s[j] >> 4));
+    }
   }
-}
+  static void raw(const Block& b, RawScales out) {
+    if (out.d) *out.d = load_u16(b.d);
+    if (out.m) *out.m = load_u16(b.m);
+    for (int j = 0; j < 16 && out.sc; ++j) out.sc[j] = b.s[j] & 15;
+    for (int j = 0; j < 16 && out.mn; ++j) out.mn[j] = b.s[j] >> 4;
+  }
+  static void unpack(const BlockQ2_K* b, uint8_t* codes) { unpack_crumbs(b->q, codes); }
+};
 
 }  // namespace
 
-constinit const QuantFormat kQ2_K = block_format<BlockQ2_K, 256, decode>("q2_k", 10);
+constinit const QuantFormat kQ2_K = block_format<BlockQ2_K, 256, decode_codes<Codes>>("q2_k", 10);
+constinit const CodeFormat kQ2_KCodes = code_format<Codes>("q2_k");
 
 }  // namespace ingle::quant

@@ -4,22 +4,22 @@
 namespace ingle::quant {
 namespace {
 
-void decode(const BlockQ3_K& b, float* y) {
-  const float d = load_half(b.d);
-  uint8_t codes[256];
-  unpack_crumbs(b.q, codes);
-  for (int j = 0; j < 16; ++j) {
+struct Codes : ByteScaledCodes<Codes, BlockQ3_K, 16> {
+  static constexpr int kBits = 3, kZero = 4;
+  static int sub_scale(const BlockQ3_K& b, int j) {
     const int low = b.s[j % 8] >> (4 * (j / 8)) & 15, high = b.s[8 + j % 4] >> (2 * (j / 4)) & 3;
-    const float scale = d * static_cast<float>((low | high << 4) - 32);
-    for (int i = 16 * j; i < 16 * j + 16; ++i) {
-      const int third = b.hm[i % 32] >> (i / 32) & 1;
-      y[i] = scale * static_cast<float>((codes[i] | third << 2) - 4);
-    }
+    return (low | high << 4) - 32;
   }
-}
+  static void unpack(const BlockQ3_K* b, uint8_t* codes) {
+    unpack_crumbs(b->q, codes);
+    for (int i = 0; i < 256; ++i)
+      codes[i] = static_cast<uint8_t>(codes[i] | (b->hm[i % 32] >> (i / 32) & 1) << 2);
+  }
+};
 
 }  // namespace
 
-constinit const QuantFormat kQ3_K = block_format<BlockQ3_K, 256, decode>("q3_k", 11);
+constinit const QuantFormat kQ3_K = block_format<BlockQ3_K, 256, decode_codes<Codes>>("q3_k", 11);
+constinit const CodeFormat kQ3_KCodes = code_format<Codes>("q3_k");
 
 }  // namespace ingle::quant

@@ -7,7 +7,7 @@
 namespace ingle::quant {
 namespace {
 
-struct Codes {
+struct Codes : CodesBase {
   using Block = BlockQ6_K;
   static constexpr int kElems = 256, kBits = 6, kSubBlock = 16, kZero = 32;
   static constexpr bool kHasMin = false, kHasSubScales = true;

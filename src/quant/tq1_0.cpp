@@ -5,26 +5,28 @@
 namespace ingle::quant {
 namespace {
 
-float* decode_digits(const uint8_t* q, int n, int n_digits, float d, float* y) {
+uint8_t* unpack_digits(const uint8_t* q, int n, int n_digits, uint8_t* codes) {
   int power = 1;
   for (int p = 0; p < n_digits; ++p, power *= 3) {
     for (int j = 0; j < n; ++j) {
       const int fraction = q[j] * power & 255;
-      *y++ = d * static_cast<float>((fraction * 3 >> 8) - 1);
+      *codes++ = static_cast<uint8_t>(fraction * 3 >> 8);
     }
   }
-  return y;
+  return codes;
 }
 
-void decode(const BlockTQ1_0& b, float* y) {
-  const float d = load_half(b.d);
-  y = decode_digits(b.q, 32, 5, d, y);
-  y = decode_digits(b.q + 32, 16, 5, d, y);
-  decode_digits(b.qh, 4, 4, d, y);
-}
+struct Codes : UnitCodes<BlockTQ1_0, 256, 2, 1> {
+  static void unpack(const BlockTQ1_0* b, uint8_t* codes) {
+    codes = unpack_digits(b->q, 32, 5, codes);
+    codes = unpack_digits(b->q + 32, 16, 5, codes);
+    unpack_digits(b->qh, 4, 4, codes);
+  }
+};
 
 }  // namespace
 
-constinit const QuantFormat kTQ1_0 = block_format<BlockTQ1_0, 256, decode>("tq1_0", 34);
+constinit const QuantFormat kTQ1_0 = block_format<BlockTQ1_0, 256, decode_codes<Codes>>("tq1_0", 34);
+constinit const CodeFormat kTQ1_0Codes = code_format<Codes>("tq1_0");
 
 }  // namespace ingle::quant

@@ -4,15 +4,13 @@
 namespace ingle::quant {
 namespace {
 
-void decode(const BlockTQ2_0& b, float* y) {
-  const float d = load_half(b.d);
-  uint8_t codes[256];
-  unpack_crumbs(b.q, codes);
-  for (int i = 0; i < 256; ++i) y[i] = d * static_cast<float>(codes[i] - 1);
-}
+struct Codes : UnitCodes<BlockTQ2_0, 256, 2, 1> {
+  static void unpack(const BlockTQ2_0* b, uint8_t* codes) { unpack_crumbs(b->q, codes); }
+};
 
 }  // namespace
 
-constinit const QuantFormat kTQ2_0 = block_format<BlockTQ2_0, 256, decode>("tq2_0", 35);
+constinit const QuantFormat kTQ2_0 = block_format<BlockTQ2_0, 256, decode_codes<Codes>>("tq2_0", 35);
+constinit const CodeFormat kTQ2_0Codes = code_format<Codes>("tq2_0");
 
 }  // namespace ingle::quant

@@ -59,12 +59,23 @@ struct RandomWeight {
     };
     static const Fields fields[] = {{"q4_0", {0}},      {"q4_1", {0, 2}}, {"q5_0", {0}},    {"q5_1", {0, 2}},
                                     {"q8_0", {0}},      {"q4_k", {0, 2}}, {"q5_k", {0, 2}}, {"q6_k", {208}},
-                                    {"q2_k", {80, 82}}, {"q3_k", {108}}};
+                                    {"q2_k", {80, 82}}, {"q3_k", {108}},  {"iq4_nl", {0}},  {"iq4_xs", {0}},
+                                    {"iq3_s", {0}},     {"iq3_xxs", {0}}, {"iq2_xxs", {0}}, {"iq2_xs", {0}},
+                                    {"iq2_s", {0}},     {"iq1_s", {0}},   {"tq1_0", {52}},  {"tq2_0", {64}},
+                                    {"q1_0", {0}},      {"q2_0", {0}}};
     for (const Fields& f : fields)
       if (f.name == format.name) {
         for (const int at : f.at) put16(block + at, scale(random));
         patched_ = true;
       }
+    if (format.name == "mxfp4") block[0] = static_cast<std::byte>(117 + random.bits() % 8);
+    if (format.name == "iq1_m") {  // the scale lies in the high nibbles of four words
+      const uint16_t d = scale(random);
+      for (int i = 0; i < 4; ++i) {
+        std::byte& high = block[48 + 2 * i + 1];
+        high = (high & std::byte{15}) | static_cast<std::byte>((d >> (4 * i) & 15) << 4);
+      }
+    }
     const float value = random.symmetric();
     if (format.name == "f32") std::memcpy(block, &value, 4);
     if (format.name == "f16") put16(block, quant::float_to_half(value));

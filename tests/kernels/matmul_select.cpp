@@ -31,8 +31,9 @@ TEST_CASE("the best row that the machine can run", "[matmul]") {
   CHECK(chosen("q4_k", machine(false, false, false)) == "q4_k_q8_gemm_plain_r16");
   CHECK(chosen("f16", machine(true, true, true)) == "f16_f32_gemm_avx512_r16");
   CHECK(chosen("f16", machine(true, false, false)) == "f16_f32_gemm_avx2_r16");
-  CHECK(chosen("iq2_s", machine(true, true, true)) == "iq2_s_f32_gemm_decode_avx512");
-  CHECK(chosen("iq2_s", machine(false, false, false)) == "iq2_s_f32_gemm_decode_plain");
+  CHECK(chosen("iq2_s", machine(true, true, true)) == "iq2_s_q8_gemm_avx512vnni_r16");
+  CHECK(chosen("f8_e4m3", machine(true, true, true)) == "f8_e4m3_f32_gemm_decode_avx512");
+  CHECK(chosen("f8_e4m3", machine(false, false, false)) == "f8_e4m3_f32_gemm_decode_plain");
 }
 
 TEST_CASE("each format has a row on the poorest machine", "[matmul]") {

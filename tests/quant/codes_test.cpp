@@ -1,4 +1,5 @@
 // The integer-code view against decode_rows, and the raw scales against the scales.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -46,14 +47,16 @@ TEST_CASE("codes and scales give the decoded bits") {
       for (int64_t i = 0; i < w.cols(); ++i) {
         const auto at = static_cast<size_t>(i), sub = static_cast<size_t>(i / c->sub_block);
         REQUIRE(r.codes[at] < 1 << c->bits);
+        if (c->table)
+          REQUIRE(std::find(c->table, c->table + c->n_table, r.codes[at]) != c->table + c->n_table);
         const float product = r.scale[sub] * static_cast<float>(r.codes[at] - c->zero);
         const float value = c->has_min ? product + r.min[sub] : product;
         REQUIRE(same(value, expected[static_cast<size_t>(row * w.cols() + i)]));
       }
     }
   }
-  CHECK(seen == 8);
-  CHECK_FALSE(find_codes(*find_format("iq1_m")));
+  CHECK(seen == 25);
+  CHECK_FALSE(find_codes(*find_format("f16")));
   CHECK_FALSE(find_codes(*find_format("f32")));
 }
 
@@ -75,7 +78,9 @@ TEST_CASE("raw scales make the scales") {
     const Row r = read_row(*c, w, row);
     for (int64_t j = 0; j < subs; ++j) {
       const auto at = static_cast<size_t>(j), unit = static_cast<size_t>(j * c->sub_block / c->scale_block);
-      float scale = half_to_float(d[unit]), min = half_to_float(m[unit]);
+      float scale = c->bf16_scales ? bf16_to_float(d[unit]) : half_to_float(d[unit]),
+            min = half_to_float(m[unit]);
+      scale *= c->unit;
       if (c->has_sub_scales) {
         scale *= c->has_min ? static_cast<float>(sc[at]) : static_cast<float>(static_cast<int8_t>(sc[at]));
         min *= -static_cast<float>(mn[at]);

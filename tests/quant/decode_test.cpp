@@ -59,10 +59,10 @@ TEST_CASE("grids hold the reference's values") {
   const Golden golden("ggml_iq_grids");
   const auto values8 = [](const uint16_t* grid, size_t n) {
     std::vector<int8_t> out;
-    float y[8];
+    uint8_t codes[8];
     for (size_t i = 0; i < n; ++i) {
-      write_signed8(grid[i], 0, 1, y);
-      out.insert(out.end(), y, y + 8);
+      signed8(grid[i], 0, codes);
+      for (const uint8_t c : codes) out.push_back(static_cast<int8_t>(c - 43));
     }
     return out;
   };
@@ -70,18 +70,18 @@ TEST_CASE("grids hold the reference's values") {
   CHECK(values8(kIq2XsGrid, 512) == golden.values<int8_t>("iq2xs"));
   CHECK(values8(kIq2SGrid, 1024) == golden.values<int8_t>("iq2s"));
   std::vector<int8_t> iq3xxs, iq3s, iq1;
-  float y[8];
+  uint8_t y[8];
   for (const uint16_t entry : kIq3XxsGrid) {
-    write_signed4<8, 4>(entry, 0, 1, y);
-    iq3xxs.insert(iq3xxs.end(), y, y + 4);
+    signed4<8, 4, 62>(entry, 0, y);
+    for (int i = 0; i < 4; ++i) iq3xxs.push_back(static_cast<int8_t>(y[i] - 62));
   }
   for (const uint16_t entry : kIq3SGrid) {
-    write_signed4<2, 1>(entry, 0, 1, y);
-    iq3s.insert(iq3s.end(), y, y + 4);
+    signed4<2, 1, 15>(entry, 0, y);
+    for (int i = 0; i < 4; ++i) iq3s.push_back(static_cast<int8_t>(y[i] - 15));
   }
   for (const uint16_t entry : kIq1Grid) {
-    write_ternary8(entry, 0, 1, y);
-    iq1.insert(iq1.end(), y, y + 8);
+    ternary8(entry, false, y);
+    for (int i = 0; i < 8; ++i) iq1.push_back(static_cast<int8_t>((y[i] - 10) / 8));
   }
   CHECK(iq3xxs == golden.values<int8_t>("iq3xxs"));
   CHECK(iq3s == golden.values<int8_t>("iq3s"));

@@ -1,6 +1,9 @@
 // The packed layouts in plain C++: what runs where no ISA unit can, with the same bits.
 #include <cstdint>
+#include <iterator>
 
+#include "kernels/block_read.h"
+#include "kernels/code_rows.h"
 #include "kernels/isa.h"
 #include "kernels/layout.h"
 #include "kernels/ref/bf16_pair.h"
@@ -21,30 +24,6 @@ T read(const uint8_t* p) {
   T v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
-}
-
-// One block of a group as u8: [8][16][4].
-template <int kBits>
-void unpack(const uint8_t* codes, uint8_t* u) {
-  for (int i = 0; i < 256; ++i) {
-    if constexpr (kBits == 8) {
-      u[i] = codes[i];
-      u[i + 256] = codes[i + 256];
-      continue;
-    }
-    u[i] = codes[i] & 15;
-    u[i + 256] = static_cast<uint8_t>(codes[i] >> 4);
-    if constexpr (kBits == 5) {
-      const int plane = codes[256 + i % 64];
-      u[i] = static_cast<uint8_t>(u[i] | (plane >> (i / 64) & 1) << 4);
-      u[i + 256] = static_cast<uint8_t>(u[i + 256] | (plane >> (4 + i / 64) & 1) << 4);
-    }
-    if constexpr (kBits == 6) {
-      const int shift = i / 64 * 2;
-      u[i] = static_cast<uint8_t>(u[i] | (codes[256 + i % 64] >> shift & 3) << 4);
-      u[i + 256] = static_cast<uint8_t>(u[i + 256] | (codes[320 + i % 64] >> shift & 3) << 4);
-    }
-  }
 }
 
 void start(const TileOut& out, int64_t t, float* acc) {
@@ -73,32 +52,14 @@ struct Plain {
   static constexpr int64_t kPanelBytes = 0;
   static constexpr LayoutSpec kSpec = layout_spec(kId);
   static constexpr int32_t kRecord = record_bytes<kId>();
-  static constexpr bool kHasMin = kSpec.zero_shift < 0;
+  static constexpr bool kHasMin = kSpec.has_min();
 
   static int64_t strip_bytes(int64_t k) { return k / kBlock * kRecord; }
   static void pack(const Activations& x, const StripPart& part, uint8_t* out) {
     pack_strip<kId>(x, part, out);
   }
 
-  // scale[2][16] and min[16] of one block; the second scale only for sub-blocks of 16.
-  static void read_scales(const uint8_t* scales, const uint8_t* super, float (&scale)[2][kRows], float* min) {
-    for (int r = 0; r < kRows; ++r) {
-      if constexpr (kSpec.super == 0) {
-        scale[0][r] = quant::half_to_float(read16(scales + 2 * r));
-        if constexpr (kHasMin) min[r] = quant::half_to_float(read16(scales + 32 + 2 * r));
-      } else if constexpr (kHasMin) {
-        scale[0][r] = quant::half_to_float(read16(super + 2 * r)) * static_cast<float>(scales[r]);
-        min[r] = -(quant::half_to_float(read16(super + 32 + 2 * r)) * static_cast<float>(scales[16 + r]));
-      } else {
-        for (int h = 0; h < 2; ++h)
-          scale[h][r] = quant::half_to_float(read16(super + 2 * r)) *
-                        static_cast<float>(static_cast<int8_t>(scales[16 * h + r]));
-      }
-    }
-  }
-
-  static void apply(const uint8_t* u, const uint8_t* a, const float (&scale)[2][kRows], const float* min,
-                    float* acc) {
+  static void apply(const uint8_t* u, const uint8_t* a, const BlockScales (&scales)[kRows], float* acc) {
     const float d = read<float>(a + 32);
     const auto* q = reinterpret_cast<const int8_t*>(a);
     constexpr int kSubs = kBlock / kSpec.sub, kGroups = 8 / kSubs;
@@ -107,8 +68,8 @@ struct Plain {
         int32_t dot = kHasMin ? 0 : read<int32_t>(a + 36 + 4 * h);
         for (int j = h * kGroups; j < (h + 1) * kGroups; ++j)
           for (int i = 0; i < 4; ++i) dot += u[64 * j + 4 * r + i] * q[4 * j + i];
-        acc[r] = __builtin_fmaf(static_cast<float>(dot), scale[h][r] * d, acc[r]);
-        if constexpr (kHasMin) acc[r] = __builtin_fmaf(min[r], read<float>(a + 36), acc[r]);
+        acc[r] = __builtin_fmaf(static_cast<float>(dot), scales[r].scale[h] * d, acc[r]);
+        if constexpr (kHasMin) acc[r] = __builtin_fmaf(scales[r].min[h], read<float>(a + 36 + 4 * h), acc[r]);
       }
   }
 
@@ -117,12 +78,13 @@ struct Plain {
     float acc[kTokens][kRows];
     for (int t = 0; t < kTokens; ++t) start(out, t, acc[t]);
     uint8_t u[512];
-    float scale[2][kRows], min[kRows];
+    BlockScales scales[kRows];
     for (int64_t b = 0; b < k / kBlock; ++b) {
       const BlockPlace place = block_place(kSpec, b);
-      unpack<kSpec.bits>(w + place.codes, u);
-      read_scales(w + place.scales, w + place.super, scale, min);
-      for (int t = 0; t < kTokens; ++t, strip += kRecord) apply(u, strip, scale, min, acc[t]);
+      for (int i = 0; i < 512; ++i) u[i] = read_code<kId>(w + place.codes, i / 64, i % 64);
+      for (int r = 0; r < kRows; ++r)
+        scales[r] = read_block_scales<kId>(w + place.scales, w + place.super, r);
+      for (int t = 0; t < kTokens; ++t, strip += kRecord) apply(u, strip, scales, acc[t]);
     }
     finish<kTokens>(out, acc);
   }
@@ -177,26 +139,16 @@ struct PlainBf16 {
   }
 };
 
-#define INGLE_Q8(name, layout)                                                           \
-  {                                                                                      \
-    name "_q8_gemm_plain_r16", "plain", name, layout, kActQ8, run_strips<Plain<layout>>, \
-        strip_scratch<Plain<layout>>                                                     \
-  }
+#define INGLE_Q8(name, layout)                                                            \
+  {name "_q8_gemm_plain_r16",   "plain", name, layout, kActQ8, run_strips<Plain<layout>>, \
+   strip_scratch<Plain<layout>>},
 #define INGLE_F32(name, layout)                                                                 \
   {                                                                                             \
     name "_f32_gemm_plain_r16", "plain", name, layout, kActF32, run_strips<PlainFloat<layout>>, \
         strip_scratch<PlainFloat<layout>>                                                       \
   }
 constexpr MatmulRow kMatmulRows[] = {
-    INGLE_Q8("q4_0", kLayoutQ4_0),
-    INGLE_Q8("q4_1", kLayoutQ4_1),
-    INGLE_Q8("q5_0", kLayoutQ5_0),
-    INGLE_Q8("q5_1", kLayoutQ5_1),
-    INGLE_Q8("q8_0", kLayoutQ8_0),
-    INGLE_Q8("q4_k", kLayoutQ4_K),
-    INGLE_Q8("q5_k", kLayoutQ5_K),
-    INGLE_Q8("q6_k", kLayoutQ6_K),
-    INGLE_F32("f32", kLayoutF32),
+    INGLE_CODE_ROWS(INGLE_Q8) INGLE_F32("f32", kLayoutF32),
     INGLE_F32("f16", kLayoutF16),
     {"bf16_bf16_gemm_plain_r16", "plain", "bf16", kLayoutBf16Pairs, kActBf16, run_strips<PlainBf16>,
      strip_scratch<PlainBf16>},
@@ -206,6 +158,6 @@ constexpr MatmulRow kMatmulRows[] = {
 
 }  // namespace
 
-extern "C" const MatmulUnit ingle_matmul_plain = {kMatmulRows, 11};
+extern "C" const MatmulUnit ingle_matmul_plain = {kMatmulRows, static_cast<int32_t>(std::size(kMatmulRows))};
 
 }  // namespace ingle::kernels

@@ -20,7 +20,7 @@ float code_chain(const quant::CodeFormat& format, const uint8_t* codes, const fl
     const int64_t sub = i / format.sub_block, block = i / 32;
     acc = __builtin_fmaf(static_cast<float>(dot), scale[sub] * d[block], acc);
     if (!format.has_min) continue;
-    const int32_t total = sum[2 * block] + sum[2 * block + 1];
+    const int32_t total = format.sub_block == 16 ? sum[sub] : sum[2 * block] + sum[2 * block + 1];
     acc = __builtin_fmaf(min[sub], d[block] * static_cast<float>(total), acc);
   }
   return acc;
