@@ -73,17 +73,25 @@ void CpuStep::expert_product(const BankSpec& bank, const Segment& s, bool bias, 
                            group1,
                            reinterpret_cast<uint8_t*>(scratch().matmul.data())};
   w.row->run(&args);
-  if (!quantised(w) || s.n_rest == 0) return;
+  if (!rounded(w) || s.n_rest == 0) return;
   args.bias = nullptr;
   args.accumulate = 1;
+  // What bf16 leaves over is made by the kernel itself, from the values.
+  const auto left_over = [&](int64_t i, int64_t place, int64_t m) {
+    kernels::Activations a =
+        quantised(w) ? rest.rows(rest_first + i, m, w.k) : x.rows(x_first + place, m, w.k);
+    if (!quantised(w)) a.passes = kernels::kPassRest;
+    return a;
+  };
   if (s.n_rest == s.m) {
-    args.x = rest.rows(rest_first, s.m, w.k);
+    args.x = left_over(0, 0, s.m);
     w.row->run(&args);
     return;
   }
   for (int64_t i = 0; i < s.n_rest; ++i) {
-    args.x = rest.rows(rest_first + i, 1, w.k);
-    args.y = y + (ws.experts.rest_places[static_cast<size_t>(s.rest_first + i)] - s.first) * ldy;
+    const int64_t place = ws.experts.rest_places[static_cast<size_t>(s.rest_first + i)] - s.first;
+    args.x = left_over(i, place, 1);
+    args.y = y + place * ldy;
     w.row->run(&args);
   }
 }

@@ -96,11 +96,13 @@ void CpuStep::operator()(const op::HeadLinear& o) {
                              std::min(groups, group0 + run),
                              reinterpret_cast<uint8_t*>(scratch().matmul.data())};
     w.row->run(&args);
-    if (!quantised(w)) return;
+    if (!rounded(w)) return;
     args.bias = nullptr;
     args.accumulate = 1;
     for (size_t i = 0; i < ws.rest_rows.size(); ++i) {
-      args.x = input(ws.hidden_rest, head, static_cast<int64_t>(i), 1);
+      args.x = quantised(w) ? input(ws.hidden_rest, head, static_cast<int64_t>(i), 1)
+                            : input(ws.hidden, head, ws.rest_rows[i], 1);
+      if (!quantised(w)) args.x.passes = kernels::kPassRest;
       args.y = y + ws.rest_rows[i] * width(o.out);
       w.row->run(&args);
     }
