@@ -11,6 +11,9 @@ namespace {
 // Of a row's length: float weights; activations of 8 bits, or bf16, taken twice, as models below
 // kPreciseBelow have it; taken once.
 constexpr double kFloatError = 4e-6, kTwiceError = 2e-4, kOnceError = 3e-2;
+// Taken once, by weights that are drawn from a few blocks: their rows are much alike, and errors do not even
+// out.
+constexpr double kOnceByFewBlocks = 0.15;
 
 struct Shapes {
   std::string format = "f32";                     // of all matrices but the head
@@ -155,7 +158,8 @@ TEST_CASE("fused ops equal their expansions for every weight format", "[backends
       Shapes s = whole_blocks(width);
       s.format = name;
       const bool exact = name == "f32" || name == "f16";
-      check_conforms(s, exact ? kFloatError : width < 768 ? kTwiceError : kOnceError);
+      const double once = f->encode_row ? kOnceError : kOnceByFewBlocks;
+      check_conforms(s, exact ? kFloatError : width < 768 ? kTwiceError : once);
     }
   }
 }

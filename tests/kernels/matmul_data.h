@@ -69,6 +69,8 @@ struct RandomWeight {
         patched_ = true;
       }
     if (format.name == "mxfp4") block[0] = static_cast<std::byte>(117 + random.bits() % 8);
+    if (format.name == "nvfp4")
+      for (int i = 0; i < 4; ++i) block[i] = static_cast<std::byte>(32 + random.bits() % 64);
     if (format.name == "iq1_m") {  // the scale lies in the high nibbles of four words
       const uint16_t d = scale(random);
       for (int i = 0; i < 4; ++i) {
