@@ -173,6 +173,16 @@ void set_sampler_number(Target& target, const OptionRow& row, const Value& value
                  row.type == "int" ? static_cast<double>(int_value(row, value)) : float_value(row, value));
 }
 
+void set_grammar(Target& target, const OptionRow& row, const Value& value) {
+  const std::string source = text_value(row, value);
+  auto& grammar = std::get<GenerateOptions>(target).grammar;
+  if (source.empty())
+    grammar.reset();
+  else
+    grammar =
+        row.key == "regex" ? Grammar::regex(source) : Grammar::json_schema(source, {/*assert_formats=*/true});
+}
+
 std::vector<OptionRow> runtime_table() {
   return {
       int_row<&RuntimeOptions::threads>(
@@ -245,6 +255,10 @@ std::vector<OptionRow> generate_table() {
        "Texts that end the answer, at most 16 of 1 to 256 bytes; never part of it.", set_stop},
       int_row<&GenerateOptions::top_logprobs>("top_logprobs", 0, 64,
                                               "How many of the likeliest tokens each event tells."),
+      {"json_schema", "text", 0, 0, std::string(),
+       "JSON Schema that the answer must fulfil, \"format\" included. Empty: none.", set_grammar},
+      {"regex", "text", 0, 0, std::string(),
+       "Regular expression that the whole answer must match. Empty: none.", set_grammar},
       flag_row<&GenerateOptions::ignore_end>("ignore_end", "1 goes on past the ids that end an answer."),
   };
 }

@@ -5,6 +5,7 @@
 #include "ingle/beams.hpp"
 #include "ingle/chat.hpp"
 #include "ingle/error.hpp"
+#include "ingle/grammar.hpp"
 #include "ingle/model.hpp"
 #include "ingle/runtime.hpp"
 #include "ingle/sampler.hpp"

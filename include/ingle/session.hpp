@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ingle/grammar.hpp"
 #include "ingle/model.hpp"
 #include "ingle/sampler.hpp"
 
@@ -34,6 +36,9 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // at most 16, 1 to 256 bytes each; never part of the text
   int32_t top_logprobs = 0;       // 0 to 64
   bool ignore_end = false;        // go on past end-of-generation ids
+  // The answer must be a whole text of it, unless it is cut (max_tokens, a stop string, the context, a
+  // cancel). Ids that end the answer come when it is whole; when nothing else can follow, it ends by itself.
+  std::optional<Grammar> grammar;
 };
 
 struct TokenEvent {

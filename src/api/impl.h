@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@
 #include "text/tokenizer.h"
 
 namespace ingle {
+
+namespace constrain {
+class TokenTrie;
+}  // namespace constrain
 
 struct Runtime::Impl {
   CpuFeatures cpu;
@@ -47,6 +52,8 @@ struct Model::Impl {
   std::string template_error;  // why a template that is there cannot be used; told when it is asked for
   std::unique_ptr<engine::Runner> runner;
   ModelInfo info;
+  mutable std::once_flag trie_made;  // by the first answer that is held to a grammar
+  mutable std::shared_ptr<const constrain::TokenTrie> trie;
 
   explicit Impl(Tokenizer t) : tokenizer(std::move(t)), controls(tokenizer.impl()) {}
   const text::ChatTemplate& need_chat_template() const;

@@ -85,7 +85,7 @@ TokenEvent Session::Impl::finish(TokenEvent event, Finish how) {
 
 TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
   const Clock::time_point start = Clock::now();
-  if (!answer) answer.emplace(m().tokenizer.impl(), GenerateOptions{});
+  if (!answer) answer.emplace(m(), GenerateOptions{});
   Answer& a = *answer;
   if (a.finish != Finish::none)
     fail(Code::invalid_argument, "next", "the answer has ended", "feed something, or begin() another answer");
@@ -103,10 +103,11 @@ TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
   const std::span<const float> logits = mix ? mix(own) : own;
   if (logits.size() != own.size())
     fail(Code::invalid_argument, "next", format("{} logits, expected {}", logits.size(), own.size()));
-  event.id = sampler.sample(logits);
+  event.id = sampler.sample(a.constraint ? a.constraint->masked(logits) : logits);
   event.logprob = sampling::log_softmax_at(own, event.id);
   if (a.options.top_logprobs > 0) event.top = top_logprobs(own, a.options.top_logprobs);
   sampler.accept(event.id);
+  if (a.constraint) a.constraint->accept(event.id);
   ++a.n_tokens;
   ++stats.generated_tokens;
   const auto done = [&](TokenEvent e) {
@@ -124,6 +125,7 @@ TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
     event.finish = a.finish = Finish::stop;
     return done(event);
   }
+  if (a.constraint && a.constraint->ended()) return done(finish(std::move(event), Finish::end));
   if (a.options.max_tokens >= 0 && a.n_tokens >= a.options.max_tokens)
     return done(finish(event, Finish::length));
   return done(event);
@@ -179,7 +181,7 @@ void Session::feed_chat(std::span<const Message> messages, const Progress& progr
 
 void Session::begin(const GenerateOptions& options) {
   check(options);
-  impl_->answer.emplace(impl_->m().tokenizer.impl(), options);
+  impl_->answer.emplace(impl_->m(), options);
 }
 
 TokenEvent Session::next(Sampler& sampler) { return impl_->next(sampler, {}); }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "api/constraint.h"
 #include "api/impl.h"
 #include "engine/sequence.h"
 #include "engine/stop.h"
@@ -21,8 +22,14 @@ struct Answer {
   int64_t n_tokens = 0;
   Finish finish = Finish::none;
 
-  Answer(const text::Tokenizer& tokenizer, const GenerateOptions& o)
-      : options(o), detokenizer(tokenizer, true), stops(o.stop) {}
+  std::optional<Constraint> constraint;  // none: any answer will do
+
+  Answer(const Model::Impl& model, const GenerateOptions& o)
+      : options(o), detokenizer(model.tokenizer.impl(), true), stops(o.stop) {
+    if (!o.grammar) return;
+    std::call_once(model.trie_made, [&] { model.trie = answer_trie(model.tokenizer.impl()); });
+    constraint.emplace(o.grammar->impl(), model.tokenizer.impl(), model.trie);
+  }
 };
 
 struct Session::Impl {

@@ -52,6 +52,7 @@ struct SamplingFlags {
   std::vector<std::string> breakers;  // texts, for DRY
   int64_t max_tokens = -1;
   std::vector<std::string> stop;
+  std::string json_schema, regex;  // a file; an expression
   bool stats = false;
   int64_t context = 0, chunk = 512;
 };
@@ -123,6 +124,7 @@ using Commands = std::vector<std::pair<CLI::App*, Command>>;
 void add_run(CLI::App& app, Commands& commands);
 void add_chat(CLI::App& app, Commands& commands);
 void add_inspect(CLI::App& app, Commands& commands);
+void add_constrain(CLI::App& app, Commands& commands);
 void add_template(CLI::App& app, Commands& commands);
 void add_tokenize(CLI::App& app, Commands& commands);
 void add_logprobs(CLI::App& app, Commands& commands);

@@ -183,6 +183,11 @@ void add_sampling(CLI::App& command, SamplingFlags& f) {
           "DRY: a text whose tokens end a repetition, instead of newline, ':', '\"' and '*'; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--stop", f.stop, "Text that ends the answer; may be repeated")->allow_extra_args(false);
+  CLI::Option* schema = command.add_option("--json-schema", f.json_schema,
+                                           "File with a JSON Schema that the answer must fulfil");
+  CLI::Option* regex =
+      command.add_option("--regex", f.regex, "Regular expression that the whole answer must match");
+  schema->excludes(regex);
   add_session(command, f.context, f.chunk);
   command.add_flag("--stats", f.stats, "Timings on stderr at the end");
 }
@@ -216,6 +221,9 @@ GenerateOptions generate_options(const SamplingFlags& flags) {
   GenerateOptions options;
   options.max_tokens = flags.max_tokens;
   options.stop = flags.stop;
+  if (!flags.json_schema.empty())
+    options.grammar = Grammar::json_schema(read_text_file(flags.json_schema), {/*assert_formats=*/true});
+  if (!flags.regex.empty()) options.grammar = Grammar::regex(flags.regex);
   return options;
 }
 

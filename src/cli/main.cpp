@@ -50,6 +50,7 @@ int run_command_line(int argc, char** argv) {
   add_inspect(app, commands);
   add_tokenize(app, commands);
   add_template(app, commands);
+  add_constrain(app, commands);
   add_logprobs(app, commands);
   add_quantize(app, commands);
   add_doctor(app, commands);

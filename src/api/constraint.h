@@ -1,0 +1,41 @@
+// An answer held to a grammar: which ids may come, and what each of them writes.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "constrain/grammar.h"
+#include "constrain/mask.h"
+#include "ingle/tokenizer.hpp"
+#include "text/tokenizer.h"
+
+namespace ingle {
+
+// The bytes of the ids that may stand in an answer, as a tree.
+std::shared_ptr<const constrain::TokenTrie> answer_trie(const text::Tokenizer& tokenizer);
+
+class Constraint {
+ public:
+  Constraint(const constrain::Grammar& grammar, const text::Tokenizer& tokenizer,
+             std::shared_ptr<const constrain::TokenTrie> trie);
+  Constraint(const Constraint& other);
+  Constraint& operator=(Constraint other);
+  // `logits` with those of ids that cannot come at minus infinity; ids that end the answer may come when it
+  // is whole. Throws Code::unsupported when nothing may come.
+  std::span<const float> masked(std::span<const float> logits);
+  void accept(TokenId id);  // one that masked() left
+  bool whole() const { return matcher_->accepting(); }
+  // The answer is whole, and nothing can follow.
+  bool ended();
+
+ private:
+  const constrain::TokenMask& mask();
+  const text::Tokenizer* tokenizer_;
+  std::unique_ptr<constrain::Matcher> matcher_;
+  constrain::Masker masker_;
+  constrain::TokenMaskPtr mask_;  // of where the matcher stands; null: not made yet
+  std::vector<float> row_;
+  bool at_start_ = true;
+};
+
+}  // namespace ingle

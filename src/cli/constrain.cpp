@@ -1,0 +1,67 @@
+// constrain: judges texts by a schema or a regular expression, one a line.
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iterator>
+
+#include "jsonl.h"
+
+namespace ingle::cli {
+namespace {
+
+struct ConstrainFlags {
+  std::string schema, regex, tokenizer;
+  bool formats = false, compact = false, jsonl = false;
+};
+
+// With a tokenizer: the text's own ids must be offered one by one, and then the end.
+bool accepts(const Grammar& grammar, const Tokenizer* tokenizer, const std::string& text) {
+  if (!tokenizer) return grammar.accepts(text);
+  return grammar.accepts(tokenizer->decode(tokenizer->encode(text)));
+}
+
+int judge(const ConstrainFlags& flags) {
+  std::unique_ptr<Grammar> grammar;
+  try {
+    grammar = std::make_unique<Grammar>(
+        flags.schema.empty() ? Grammar::regex(flags.regex)
+                             : Grammar::json_schema(read_text_file(flags.schema), {flags.formats, flags.compact}));
+  } catch (const Error& e) {
+    if (e.code() != Code::unsupported && e.code() != Code::invalid_argument) throw;
+    print_json(Json{{"error", e.message()}, {"where", e.where()}});
+    return kCheckFailed;
+  }
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (!flags.tokenizer.empty()) tokenizer = std::make_unique<Tokenizer>(Tokenizer::load(flags.tokenizer));
+  return each_line([&](const Json& in, const std::string&) {
+    const auto text = in.find("text");
+    if (text == in.end() || !text->is_string()) throw Wrong{"\"text\" is missing or not a string"};
+    return Json{{"accepts", accepts(*grammar, tokenizer.get(), text->get<std::string>())}};
+  });
+}
+
+}  // namespace
+
+void add_constrain(CLI::App& app, Commands& commands) {
+  auto flags = std::make_shared<ConstrainFlags>();
+  CLI::App* c = app.add_subcommand("constrain", "Judge texts by a JSON Schema or a regular expression");
+  CLI::Option* schema = c->add_option("--schema", flags->schema, "A file with a JSON Schema");
+  CLI::Option* regex = c->add_option("--regex", flags->regex, "A regular expression of the whole text");
+  schema->excludes(regex);
+  c->require_option(1, 0);
+  c->add_flag("--formats", flags->formats, "\"format\" must hold; without this it is an annotation")
+      ->needs(schema);
+  c->add_flag("--compact", flags->compact, "No white space between tokens")->needs(schema);
+  c->add_option("--tokenizer", flags->tokenizer, "A model: judge what its tokens spell");
+  c->add_flag("--jsonl", flags->jsonl, "{\"text\"} a line in, {\"accepts\"} a line out")->required();
+  c->footer(
+      "Where the schema cannot be held: one {\"error\", \"where\"} and exit code 7.\n\n"
+      "Examples:\n  echo '{\"text\": \"[1, 2]\"}' | ingle constrain --schema schema.json --jsonl\n"
+      "  echo '{\"text\": \"2024-07-26\"}' | ingle constrain --regex '\\d{4}-\\d\\d-\\d\\d' --jsonl");
+  commands.emplace_back(c, [flags, schema, regex] {
+    if (schema->count() + regex->count() != 1)
+      throw Error(Code::invalid_argument, "constrain", "expected one of --schema and --regex");
+    return judge(*flags);
+  });
+}
+
+}  // namespace ingle::cli

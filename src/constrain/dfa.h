@@ -1,0 +1,62 @@
+// Deterministic automata over bytes: every regular language here (patterns, lengths, keys) ends as one. They
+// are trimmed: from each state some accepted text can still be reached, so "there is a next state" is the
+// exact answer to "can this still become valid".
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingle::constrain {
+
+// What compiling may spend; passing it is Code::unsupported.
+struct Budget {
+  int64_t dfa_states = 400'000;  // all automata together
+  int64_t nfa_states = 400'000;
+  int64_t nodes = 20'000;
+  int64_t branches = 20'000;  // alternatives of one schema
+  // Takes `n` from a field or fails naming `where`.
+  static void take(int64_t& field, int64_t n, const std::string& where);
+};
+
+struct Dfa {
+  std::array<uint8_t, 256> classes{};  // bytes that no state tells apart share one
+  int32_t n_classes = 1;
+  std::vector<int32_t> next;   // [state][class]; -1: dead
+  std::vector<int32_t> label;  // of each state; -1: not accepted here
+  int32_t start = -1;          // -1: the language is empty
+
+  int32_t size() const { return static_cast<int32_t>(label.size()); }
+  int32_t step(int32_t state, uint8_t byte) const {
+    return next[static_cast<size_t>(state) * static_cast<size_t>(n_classes) + classes[byte]];
+  }
+  bool empty() const { return start < 0; }
+  bool accepts(std::string_view text) const;
+};
+using DfaPtr = std::shared_ptr<const Dfa>;
+
+// Drops states that lead nowhere, and numbers what is left from the start on.
+Dfa trim(const Dfa& dfa);
+DfaPtr any_text();  // valid UTF-8, label 0
+// Texts, each labelled with its position.
+Dfa of_texts(std::span<const std::string> texts);
+
+// Runs automata side by side. `label` gets the state of each (-1: that one is dead) and says what the state
+// is
+// (-1: not accepted). Where a required automaton is dead, nothing goes on.
+using Labeller = std::function<int32_t(std::span<const int32_t> states)>;
+Dfa product(std::span<const Dfa* const> parts, std::span<const char> required, const Labeller& label,
+            Budget& budget, const std::string& where);
+// The texts of `dfa` (UTF-8) with `low` to `high` code points; high -1: no bound.
+Dfa with_length(const Dfa& dfa, int64_t low, int64_t high, Budget& budget, const std::string& where);
+
+// Can `dfa` go on from `state` with some code point of [low, high]?
+bool steps_on_range(const Dfa& dfa, int32_t state, uint32_t low, uint32_t high);
+// -1 when dead.
+int32_t step_code_point(const Dfa& dfa, int32_t state, uint32_t code_point);
+
+}  // namespace ingle::constrain

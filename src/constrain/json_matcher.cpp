@@ -1,0 +1,409 @@
+#include "constrain/json_matcher.h"
+
+#include <algorithm>
+
+#include "constrain/json_value.h"
+#include "core/error.h"
+
+namespace ingle::constrain {
+namespace {
+
+constexpr size_t kMaxThreads = 4096;
+constexpr int kMaxSpaces = 20;  // in a row, when writing
+
+bool is_space(uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
+
+// Equal for equal values: members sorted, numbers by value.
+void write_canonical(std::string& out, const Json& j) {
+  switch (j.kind) {
+    case Json::Kind::number: {
+      const auto number = Decimal::parse(j.text);
+      out += number ? number->key() : j.text;
+      break;
+    }
+    case Json::Kind::array:
+      out += '[';
+      for (const Json& item : j.items) {
+        write_canonical(out, item);
+        out += ',';
+      }
+      out += ']';
+      break;
+    case Json::Kind::object: {
+      auto members = j.members;
+      std::sort(members.begin(), members.end(),
+                [](const auto& a, const auto& b) { return a.first < b.first; });
+      out += '{';
+      for (const auto& [name, value] : members) {
+        Json key;
+        key.kind = Json::Kind::string;
+        key.text = name;
+        out += to_text(key) + ':';
+        write_canonical(out, value);
+        out += ',';
+      }
+      out += '}';
+      break;
+    }
+    default:
+      out += to_text(j);
+  }
+}
+
+bool has(const std::vector<uint64_t>& bits, int32_t i) {
+  return bits[static_cast<size_t>(i) / 64] >> (i % 64) & 1;
+}
+void set(std::vector<uint64_t>& bits, int32_t i) {
+  bits[static_cast<size_t>(i) / 64] |= uint64_t{1} << (i % 64);
+}
+
+bool any_node(const std::vector<int32_t>& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(), [](int32_t n) { return n >= 0; });
+}
+
+}  // namespace
+
+bool JsonMatcher::Frame::operator==(const Frame& o) const {
+  if (object != o.object || array != o.array || count != o.count || required != o.required ||
+      fulfilled != o.fulfilled || item_begin != o.item_begin || seen != o.seen || contains != o.contains ||
+      others != o.others || items != o.items)
+    return false;
+  return parent == o.parent || (parent && o.parent && *parent == *o.parent);
+}
+
+bool JsonMatcher::Thread::operator==(const Thread& o) const {
+  if (mode != o.mode || node != o.node || shape != o.shape || rule != o.rule || word != o.word ||
+      !(string == o.string) || !(number == o.number) || key != o.key || allowed != o.allowed)
+    return false;
+  return frame == o.frame || (frame && o.frame && *frame == *o.frame);
+}
+
+JsonMatcher::JsonMatcher(std::shared_ptr<const JsonMachine> machine, Purpose purpose)
+    : machine_(std::move(machine)), purpose_(purpose) {
+  Thread first;
+  first.node = machine_->root;
+  threads_.push_back(std::move(first));
+}
+
+bool JsonMatcher::advance(uint8_t byte) {
+  if (machine_->remembers_text) text_ += static_cast<char>(byte);
+  next_.clear();
+  for (Thread& t : threads_) step(std::move(t), byte);
+  std::swap(threads_, next_);
+  spaces_ = is_space(byte) ? spaces_ + 1 : 0;
+  return !threads_.empty();
+}
+
+bool JsonMatcher::accepting() const {
+  for (const Thread& t : threads_) {
+    if (t.frame) continue;
+    if (t.mode == Mode::after) return true;
+    if (t.mode == Mode::number && t.number.complete()) {
+      const auto value = Decimal::parse(t.number.text);
+      if (t.rule->free() || (value && t.rule->holds(*value))) return true;
+    }
+  }
+  return false;
+}
+
+bool JsonMatcher::same(const Matcher& other) const {
+  const auto& o = static_cast<const JsonMatcher&>(other);
+  return !machine_->remembers_text && spaces_ == o.spaces_ && threads_ == o.threads_;
+}
+
+bool JsonMatcher::in_string(InString& out) const {
+  if (threads_.size() != 1) return false;
+  const Thread& t = threads_.front();
+  if (t.mode != Mode::text || t.string.stage != 0 || t.shape->low != 0 || t.shape->high != kUnbounded)
+    return false;
+  out = {t.shape->text.get(), t.string.state};
+  return true;
+}
+
+void JsonMatcher::add(Thread thread) {
+  for (const Thread& known : next_)
+    if (known == thread) return;
+  if (next_.size() >= kMaxThreads)
+    fail(Code::unsupported, "constraint", format("more than {} readings of the text at once", kMaxThreads));
+  next_.push_back(std::move(thread));
+}
+
+void JsonMatcher::step(Thread t, uint8_t byte) {
+  const bool between = t.mode == Mode::value || t.mode >= Mode::key_or_close;
+  if (between && t.mode != Mode::key && is_space(byte)) {
+    const bool last = t.mode == Mode::after && !t.frame;
+    if (machine_->compact || (writing() && (last || spaces_ >= kMaxSpaces))) return;
+    return add(std::move(t));
+  }
+  switch (t.mode) {
+    case Mode::value:
+      return begin_value(std::move(t), byte);
+    case Mode::text: {
+      const Step s = t.string.take(byte, *t.shape->text, t.shape->high, nullptr);
+      if (s == Step::more) add(std::move(t));
+      if (s == Step::closed && t.string.length >= t.shape->low) end_value(std::move(t));
+      return;
+    }
+    case Mode::number:
+      return in_number(std::move(t), byte);
+    case Mode::word:
+      if (static_cast<uint8_t>(*t.word) != byte) return;
+      ++t.word;
+      return *t.word ? add(std::move(t)) : end_value(std::move(t));
+    case Mode::key_or_close:
+      if (byte == '}') return close(t);
+      [[fallthrough]];
+    case Mode::key_quote:
+      if (byte == '"') begin_key(std::move(t));
+      return;
+    case Mode::key:
+      return in_key(std::move(t), byte);
+    case Mode::colon:
+      if (byte != ':') return;
+      t.mode = Mode::value;
+      return add(std::move(t));
+    case Mode::item_or_close:
+      if (byte == ']') return close(t);
+      [[fallthrough]];
+    case Mode::item:
+      return begin_item(t.frame, byte);
+    case Mode::after:
+      return after(t, byte);
+  }
+}
+
+void JsonMatcher::begin_value(Thread t, uint8_t byte) {
+  const JsonNode& node = machine_->nodes[static_cast<size_t>(t.node)];
+  t.node = -1;
+  const auto word = [&](bool allowed, const char* rest) {
+    if (!allowed) return;
+    t.mode = Mode::word;
+    t.word = rest;
+    add(std::move(t));
+  };
+  switch (byte) {
+    case 'n':
+      return word(node.may_be_null, "ull");
+    case 't':
+      return word(node.may_be_true, "rue");
+    case 'f':
+      return word(node.may_be_false, "alse");
+    case '"':
+      for (const StringShape& shape : node.strings) {
+        Thread own = t;
+        own.mode = Mode::text;
+        own.shape = &shape;
+        own.string.state = shape.text->start;
+        add(std::move(own));
+      }
+      return;
+    case '[':
+      for (const ArrayShape& shape : node.arrays) {
+        Thread own = t;
+        auto frame = std::make_shared<Frame>();
+        frame->parent = t.frame;
+        frame->array = &shape;
+        frame->contains.resize(shape.contains.size());
+        own.frame = std::move(frame);
+        own.mode = Mode::item_or_close;
+        add(std::move(own));
+      }
+      return;
+    case '{':
+      for (const ObjectShape& shape : node.objects) {
+        Thread own = t;
+        auto frame = std::make_shared<Frame>();
+        frame->parent = t.frame;
+        frame->object = &shape;
+        frame->seen.resize((shape.classes.size() + 63) / 64);
+        own.frame = std::move(frame);
+        own.mode = Mode::key_or_close;
+        add(std::move(own));
+      }
+      return;
+    default:
+      break;
+  }
+  if (byte != '-' && (byte < '0' || byte > '9')) return;
+  for (const NumberRule& rule : node.numbers) {
+    Thread own = t;
+    own.mode = Mode::number;
+    own.rule = &rule;
+    in_number(std::move(own), byte);
+  }
+}
+
+void JsonMatcher::in_number(Thread t, uint8_t byte) {
+  if (t.number.complete() && (byte == ',' || byte == ']' || byte == '}' || is_space(byte))) {
+    const auto value = Decimal::parse(t.number.text);
+    if (!t.rule->free() && !(value && t.rule->holds(*value))) return;
+    Thread done;
+    done.frame = t.frame;
+    done.mode = Mode::after;
+    if (t.frame && t.frame->array && t.frame->array->unique) {
+      // The byte at hand belongs to what follows.
+      text_.pop_back();
+      std::vector<Thread> kept;
+      std::swap(kept, next_);
+      end_value(std::move(done));
+      std::swap(kept, next_);
+      text_ += static_cast<char>(byte);
+      for (Thread& each : kept) step(std::move(each), byte);
+      return;
+    }
+    return step(std::move(done), byte);
+  }
+  if (t.number.take(byte) == Step::dead) return;
+  if (writing() && !t.rule->free() && (t.number.stage >= 6 || !t.rule->can_begin(t.number.text))) return;
+  add(std::move(t));
+}
+
+// ---- Objects ----
+
+void JsonMatcher::begin_key(Thread t) {
+  const ObjectShape& shape = *t.frame->object;
+  if (shape.keys.empty() || (shape.high != kUnbounded && t.frame->count >= shape.high)) return;
+  const bool only_required =
+      shape.high != kUnbounded && shape.high - t.frame->count <= shape.n_required - t.frame->required;
+  t.allowed.assign(t.frame->seen.size(), 0);
+  for (size_t c = 0; c < shape.classes.size(); ++c) {
+    const auto number = static_cast<int32_t>(c);
+    if (!has(t.frame->seen, number) && any_node(shape.classes[c].nodes) &&
+        (!only_required || shape.classes[c].required))
+      set(t.allowed, number);
+  }
+  t.mode = Mode::key;
+  t.string = {};
+  t.string.state = shape.keys.start;
+  t.key.clear();
+  const auto& reach = shape.reach[static_cast<size_t>(t.string.state)];
+  for (size_t w = 0; w < reach.size(); ++w)
+    if (reach[w] & t.allowed[w]) return add(std::move(t));
+}
+
+void JsonMatcher::in_key(Thread t, uint8_t byte) {
+  if (byte == '\\' && t.string.stage == 0 && writing()) return;
+  const ObjectShape& shape = *t.frame->object;
+  const Step s = t.string.take(byte, shape.keys, kUnbounded, &t.key);
+  if (s == Step::closed) return end_key(t);
+  if (s == Step::dead) return;
+  const auto& reach = shape.reach[static_cast<size_t>(t.string.state)];
+  for (size_t w = 0; w < reach.size(); ++w)
+    if (reach[w] & t.allowed[w]) return add(std::move(t));
+}
+
+void JsonMatcher::end_key(const Thread& t) {
+  const Frame& frame = *t.frame;
+  const ObjectShape& shape = *frame.object;
+  const int32_t number = shape.keys.label[static_cast<size_t>(t.string.state)];
+  if (!has(t.allowed, number)) return;
+  const KeyClass& c = shape.classes[static_cast<size_t>(number)];
+  if (c.name < 0 && std::find(frame.others.begin(), frame.others.end(), t.key) != frame.others.end()) return;
+  for (uint32_t mask = 0; mask < c.nodes.size(); ++mask) {
+    if (c.nodes[mask] < 0 || (mask & frame.fulfilled)) continue;
+    auto next = std::make_shared<Frame>(frame);
+    ++next->count;
+    next->required += c.required;
+    next->fulfilled |= mask;
+    if (c.name >= 0)
+      set(next->seen, number);
+    else
+      next->others.push_back(t.key);
+    Thread value;
+    value.frame = std::move(next);
+    value.mode = Mode::colon;
+    value.node = c.nodes[mask];
+    add(std::move(value));
+  }
+}
+
+// ---- Arrays ----
+
+void JsonMatcher::begin_item(const FramePtr& frame, uint8_t byte) {
+  const ArrayShape& shape = *frame->array;
+  if (shape.high != kUnbounded && frame->count >= shape.high) return;
+  const std::vector<int32_t>& nodes = shape.at(frame->count);
+  for (uint32_t mask = 0; mask < nodes.size(); ++mask) {
+    if (nodes[mask] < 0) continue;
+    auto next = std::make_shared<Frame>(*frame);
+    ++next->count;
+    bool good = true;
+    for (size_t c = 0; c < shape.contains.size(); ++c) {
+      const ContainsRule& rule = shape.contains[c];
+      const bool chosen = mask >> c & 1;
+      // Enough is enough, where there is no upper bound.
+      if (chosen && rule.high == kUnbounded && next->contains[c] >= rule.low) good = false;
+      next->contains[c] += chosen;
+      if (rule.high != kUnbounded && next->contains[c] > rule.high) good = false;
+      if (shape.high != kUnbounded && rule.low - next->contains[c] > shape.high - next->count) good = false;
+    }
+    if (!good) continue;
+    if (shape.unique) next->item_begin = text_.size() - 1;
+    Thread value;
+    value.frame = std::move(next);
+    value.node = nodes[mask];
+    begin_value(std::move(value), byte);
+  }
+}
+
+void JsonMatcher::end_value(Thread t) {
+  Thread done;
+  done.mode = Mode::after;
+  done.frame = t.frame;
+  if (t.frame && t.frame->array && t.frame->array->unique) {
+    std::string canonical;
+    write_canonical(canonical, parse_json(std::string_view(text_).substr(t.frame->item_begin), "item"));
+    const auto& items = t.frame->items;
+    if (std::find(items.begin(), items.end(), canonical) != items.end()) return;
+    auto next = std::make_shared<Frame>(*t.frame);
+    next->items.push_back(std::move(canonical));
+    done.frame = std::move(next);
+  }
+  add(std::move(done));
+}
+
+void JsonMatcher::after(const Thread& t, uint8_t byte) {
+  if (!t.frame) return;
+  if (t.frame->object) {
+    if (byte == '}') return close(t);
+    if (byte != ',') return;
+    Thread next;
+    next.frame = t.frame;
+    next.mode = Mode::key_quote;
+    // Only where some key can still come.
+    std::vector<Thread> kept;
+    std::swap(kept, next_);
+    begin_key(next);
+    const bool possible = !next_.empty();
+    std::swap(kept, next_);
+    if (possible) add(std::move(next));
+    return;
+  }
+  if (byte == ']') return close(t);
+  const ArrayShape& shape = *t.frame->array;
+  if (byte != ',' || (shape.high != kUnbounded && t.frame->count >= shape.high)) return;
+  if (!any_node(shape.at(t.frame->count))) return;
+  Thread next;
+  next.frame = t.frame;
+  next.mode = Mode::item;
+  add(std::move(next));
+}
+
+void JsonMatcher::close(const Thread& t) {
+  const Frame& frame = *t.frame;
+  if (frame.object) {
+    const ObjectShape& shape = *frame.object;
+    if (frame.count < shape.low || frame.required < shape.n_required || frame.fulfilled != shape.conditions)
+      return;
+  } else {
+    const ArrayShape& shape = *frame.array;
+    if (frame.count < shape.low) return;
+    for (size_t c = 0; c < shape.contains.size(); ++c)
+      if (frame.contains[c] < shape.contains[c].low) return;
+  }
+  Thread outer;
+  outer.frame = frame.parent;
+  end_value(std::move(outer));
+}
+
+}  // namespace ingle::constrain

@@ -1,0 +1,88 @@
+// Walks a compiled schema along a JSON text. Alternatives that have not yet parted are followed side by side.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "constrain/json_cursor.h"
+#include "constrain/json_machine.h"
+#include "constrain/matcher.h"
+
+namespace ingle::constrain {
+
+class JsonMatcher : public Matcher {
+ public:
+  JsonMatcher(std::shared_ptr<const JsonMachine> machine, Purpose purpose);
+  using Matcher::advance;
+  bool advance(uint8_t byte) override;
+  bool accepting() const override;
+  std::unique_ptr<Matcher> clone() const override { return std::make_unique<JsonMatcher>(*this); }
+  void assign(const Matcher& other) override { *this = static_cast<const JsonMatcher&>(other); }
+  bool same(const Matcher& other) const override;
+  bool in_string(InString& out) const override;
+
+ private:
+  // An open object or array. Immutable once shared; what changes is a copy.
+  struct Frame {
+    std::shared_ptr<const Frame> parent;
+    const ObjectShape* object = nullptr;
+    const ArrayShape* array = nullptr;
+    int64_t count = 0;  // members or items begun
+    int32_t required = 0;
+    uint32_t fulfilled = 0;
+    std::vector<uint64_t> seen;       // classes of named keys
+    std::vector<std::string> others;  // keys without a name in the schema, so that none comes twice
+    std::vector<int64_t> contains;
+    std::vector<std::string> items;  // canonical texts, where they must differ
+    size_t item_begin = 0;
+    bool operator==(const Frame&) const;
+  };
+  using FramePtr = std::shared_ptr<const Frame>;
+  enum class Mode : uint8_t {
+    value,
+    text,
+    number,
+    word,
+    key_or_close,
+    key_quote,
+    key,
+    colon,
+    item_or_close,
+    item,
+    after
+  };
+  struct Thread {
+    Mode mode = Mode::value;
+    int32_t node = -1;
+    FramePtr frame;
+    const StringShape* shape = nullptr;
+    const NumberRule* rule = nullptr;
+    const char* word = nullptr;  // what is left of true, false or null
+    StringCursor string;
+    NumberCursor number;
+    std::string key;
+    std::vector<uint64_t> allowed;  // classes that the key may still turn out to be
+    bool operator==(const Thread&) const;
+  };
+
+  void step(Thread thread, uint8_t byte);
+  void begin_value(Thread thread, uint8_t byte);
+  void in_number(Thread thread, uint8_t byte);
+  void begin_key(Thread thread);
+  void in_key(Thread thread, uint8_t byte);
+  void end_key(const Thread& thread);
+  void after(const Thread& thread, uint8_t byte);
+  void begin_item(const FramePtr& frame, uint8_t byte);
+  void end_value(Thread thread);
+  void close(const Thread& thread);
+  void add(Thread thread);
+  bool writing() const { return purpose_ == Purpose::write; }
+
+  std::shared_ptr<const JsonMachine> machine_;
+  Purpose purpose_;
+  std::vector<Thread> threads_, next_;
+  std::string text_;  // all so far, where items must be compared
+  int spaces_ = 0;    // in a row
+};
+
+}  // namespace ingle::constrain

@@ -1,0 +1,30 @@
+// What a schema asks of a number, by value: 1, 1.0 and 10e-1 are one number.
+#pragma once
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "constrain/decimal.h"
+
+namespace ingle::constrain {
+
+struct NumberRule {
+  std::optional<Decimal> low, high;
+  bool low_open = false, high_open = false;
+  std::vector<Decimal> multiples;      // of each; {1} for an integer
+  std::vector<Decimal> not_multiples;  // of none
+  std::vector<Decimal> not_equal;
+
+  bool free() const;
+  void raise(const Decimal& bound, bool open);  // low
+  void lower(const Decimal& bound, bool open);  // high
+  void add(const NumberRule& other);
+  bool holds(const Decimal& value) const;
+  // Is there any number? Exact unless divisors are very fine or bounds very long; then true.
+  bool possible() const;
+  // `text` is the beginning of a JSON number without an exponent. Can it be completed, without one, to a
+  // number that holds? Exact within the same limits as possible().
+  bool can_begin(std::string_view text) const;
+};
+
+}  // namespace ingle::constrain

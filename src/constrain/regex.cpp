@@ -1,0 +1,240 @@
+#include "constrain/regex.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "constrain/regex_tree.h"
+#include "constrain/utf8_ranges.h"
+#include "core/error.h"
+
+namespace ingle::constrain {
+namespace {
+
+// Thompson's construction over bytes. `^` and `$` are empty edges that hold at the text's ends alone.
+struct Nfa {
+  struct Edge {
+    uint8_t low, high;
+    int32_t to;
+  };
+  struct State {
+    std::vector<Edge> edges;
+    std::vector<int32_t> free, at_begin, at_end;
+  };
+  std::vector<State> states;
+};
+
+class Builder {
+ public:
+  Builder(Budget& budget, const std::string& where) : budget_(budget), where_(where) {}
+
+  Nfa build(const RegexNode& tree, Anchoring anchoring) {
+    const int32_t begin = add(), first = add();
+    nfa_.states[at(begin)].free.push_back(first);
+    int32_t last = node(tree, first);
+    if (anchoring == Anchoring::search) {
+      any_loop(first);
+      const int32_t loop = add();
+      nfa_.states[at(last)].free.push_back(loop);
+      any_loop(loop);
+      last = loop;
+    }
+    const int32_t final_state = add();  // nothing leaves it
+    nfa_.states[at(last)].free.push_back(final_state);
+    return std::move(nfa_);
+  }
+
+ private:
+  static size_t at(int32_t i) { return static_cast<size_t>(i); }
+  int32_t add() {
+    Budget::take(budget_.nfa_states, 1, where_);
+    nfa_.states.emplace_back();
+    return static_cast<int32_t>(nfa_.states.size()) - 1;
+  }
+  void set(const CodePoints& points, int32_t from, int32_t to) {
+    for (const auto& [low, high] : points)
+      utf8_ranges(low, high, [&](const ByteRange* ranges, int n) {
+        int32_t here = from;
+        for (int i = 0; i < n; ++i) {
+          const int32_t next = i + 1 < n ? add() : to;
+          nfa_.states[at(here)].edges.push_back({ranges[i].low, ranges[i].high, next});
+          here = next;
+        }
+      });
+  }
+  void any_loop(int32_t state) { set({{0, kMaxCodePoint}}, state, state); }
+
+  // From `from` on; returns where it ends.
+  int32_t node(const RegexNode& n, int32_t from) {
+    switch (n.kind) {
+      case RegexNode::Kind::sequence:
+        for (const RegexNode& child : n.children) from = node(child, from);
+        return from;
+      case RegexNode::Kind::choice: {
+        const int32_t end = add();
+        for (const RegexNode& child : n.children) {
+          const int32_t begin = add();
+          nfa_.states[at(from)].free.push_back(begin);
+          const int32_t last = node(child, begin);
+          nfa_.states[at(last)].free.push_back(end);
+        }
+        return end;
+      }
+      case RegexNode::Kind::repeat:
+        return repeat(n, from);
+      case RegexNode::Kind::set: {
+        const int32_t end = add();
+        set(n.set, from, end);
+        return end;
+      }
+      case RegexNode::Kind::begin:
+      case RegexNode::Kind::end: {
+        const int32_t end = add();
+        State& state = nfa_.states[at(from)];
+        (n.kind == RegexNode::Kind::begin ? state.at_begin : state.at_end).push_back(end);
+        return end;
+      }
+    }
+    return from;
+  }
+
+  int32_t repeat(const RegexNode& n, int32_t from) {
+    const RegexNode& child = n.children.front();
+    for (int64_t i = 0; i < n.low; ++i) from = node(child, from);
+    const int32_t end = add();
+    if (n.high < 0) {
+      const int32_t begin = add();
+      nfa_.states[at(from)].free.push_back(begin);
+      nfa_.states[at(begin)].free.push_back(end);
+      const int32_t last = node(child, begin);
+      nfa_.states[at(last)].free.push_back(begin);
+      return end;
+    }
+    for (int64_t i = n.low; i < n.high; ++i) {
+      nfa_.states[at(from)].free.push_back(end);
+      const int32_t begin = add();
+      nfa_.states[at(from)].free.push_back(begin);
+      from = node(child, begin);
+    }
+    nfa_.states[at(from)].free.push_back(end);
+    return end;
+  }
+
+  using State = Nfa::State;
+  Nfa nfa_;
+  Budget& budget_;
+  const std::string& where_;
+};
+
+struct SetHash {
+  size_t operator()(const std::vector<int32_t>& v) const {
+    uint64_t h = 0x9E3779B97F4A7C15u;
+    for (const int32_t x : v) h = (h ^ static_cast<uint32_t>(x)) * 0xBF58476D1CE4E5B9u + (h >> 29);
+    return static_cast<size_t>(h);
+  }
+};
+
+// Sets of NFA states become the DFA's.
+class Determiniser {
+ public:
+  Determiniser(const Nfa& nfa, Budget& budget, const std::string& where)
+      : nfa_(nfa), budget_(budget), where_(where), mark_(nfa.states.size()) {}
+
+  Dfa run() {
+    classes();
+    out_.start = 0;
+    std::vector<int32_t> first{0};
+    close(first, true, false);
+    number(first);
+    for (size_t i = 0; i < order_.size(); ++i) {
+      Budget::take(budget_.dfa_states, 1, where_);
+      Budget::take(budget_work_, static_cast<int64_t>(order_[i].size()), where_);
+      out_.label.push_back(accepts(order_[i], i == 0) ? 0 : -1);
+      for (int32_t c = 0; c < out_.n_classes; ++c)
+        out_.next.push_back(step(order_[i], sample_[static_cast<size_t>(c)]));
+    }
+    return trim(out_);
+  }
+
+ private:
+  void classes() {
+    std::array<bool, 257> cut{};
+    for (const Nfa::State& s : nfa_.states)
+      for (const Nfa::Edge& e : s.edges) cut[e.low] = cut[static_cast<size_t>(e.high) + 1] = true;
+    int32_t n = -1;
+    for (size_t b = 0; b < 256; ++b) {
+      if (b == 0 || cut[b]) {
+        ++n;
+        sample_.push_back(static_cast<uint8_t>(b));
+      }
+      out_.classes[b] = static_cast<uint8_t>(n);
+    }
+    out_.n_classes = n + 1;
+  }
+
+  // Adds what empty edges reach; sorts.
+  void close(std::vector<int32_t>& set, bool at_begin, bool at_end) {
+    ++round_;
+    for (const int32_t s : set) mark_[static_cast<size_t>(s)] = round_;
+    for (size_t i = 0; i < set.size(); ++i) {
+      const Nfa::State& state = nfa_.states[static_cast<size_t>(set[i])];
+      const auto follow = [&](const std::vector<int32_t>& edges) {
+        for (const int32_t to : edges)
+          if (mark_[static_cast<size_t>(to)] != round_) {
+            mark_[static_cast<size_t>(to)] = round_;
+            set.push_back(to);
+          }
+      };
+      follow(state.free);
+      if (at_begin) follow(state.at_begin);
+      if (at_end) follow(state.at_end);
+    }
+    std::sort(set.begin(), set.end());
+  }
+
+  bool accepts(std::vector<int32_t> set, bool at_begin) {
+    close(set, at_begin, true);
+    return set.back() == static_cast<int32_t>(nfa_.states.size()) - 1;
+  }
+
+  int32_t step(const std::vector<int32_t>& set, uint8_t byte) {
+    ++round_;
+    std::vector<int32_t> to;
+    for (const int32_t s : set)
+      for (const Nfa::Edge& e : nfa_.states[static_cast<size_t>(s)].edges)
+        if (byte >= e.low && byte <= e.high && mark_[static_cast<size_t>(e.to)] != round_) {
+          mark_[static_cast<size_t>(e.to)] = round_;
+          to.push_back(e.to);
+        }
+    if (to.empty()) return -1;
+    close(to, false, false);
+    return number(std::move(to));
+  }
+
+  int32_t number(std::vector<int32_t> set) {
+    const auto [at, fresh] = numbers_.emplace(set, static_cast<int32_t>(order_.size()));
+    if (fresh) order_.push_back(std::move(set));
+    return at->second;
+  }
+
+  const Nfa& nfa_;
+  Budget& budget_;
+  int64_t budget_work_ = 20'000'000;  // NFA states in all sets together
+  const std::string& where_;
+  std::vector<int64_t> mark_;
+  int64_t round_ = 0;
+  std::unordered_map<std::vector<int32_t>, int32_t, SetHash> numbers_;
+  std::vector<std::vector<int32_t>> order_;
+  std::vector<uint8_t> sample_;
+  Dfa out_;
+};
+
+}  // namespace
+
+Dfa compile_regex(std::string_view pattern, Anchoring anchoring, Budget& budget, const std::string& where) {
+  const RegexNode tree = parse_regex(pattern, where);
+  const Nfa nfa = Builder(budget, where).build(tree, anchoring);
+  return Determiniser(nfa, budget, where).run();
+}
+
+}  // namespace ingle::constrain
