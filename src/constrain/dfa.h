@@ -15,7 +15,7 @@ namespace ingle::constrain {
 
 // What compiling may spend; passing it is Code::unsupported.
 struct Budget {
-  int64_t dfa_states = 400'000;  // all automata together
+  int64_t dfa_states = 100'000;  // all automata together
   int64_t nfa_states = 400'000;
   int64_t nodes = 20'000;
   int64_t branches = 20'000;  // alternatives of one schema

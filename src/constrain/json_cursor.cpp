@@ -39,12 +39,19 @@ Step StringCursor::take(uint8_t byte, const Dfa& dfa, int64_t high, std::string*
   if (stage >= 2) return digit(byte, dfa, high, decoded);
   if (byte == '"') return dfa.label[static_cast<size_t>(state)] >= 0 ? Step::closed : Step::dead;
   if (byte == '\\') {
+    if (open_bytes) return Step::dead;
     stage = 1;
     return (high >= 0 && length >= high) || !can_step(dfa, state, 0, kMaxCodePoint) ? Step::dead : Step::more;
   }
   if (byte < 0x20) return Step::dead;
   state = dfa.step(state, byte);
-  length += (byte & 0xC0) != 0x80;
+  const bool continues = (byte & 0xC0) == 0x80;
+  length += !continues;
+  open_bytes = continues      ? static_cast<uint8_t>(open_bytes - 1)
+               : byte >= 0xF0 ? 3
+               : byte >= 0xE0 ? 2
+               : byte >= 0xC0 ? 1
+                              : 0;
   if (decoded) *decoded += static_cast<char>(byte);
   return state < 0 || (high >= 0 && length > high) ? Step::dead : Step::more;
 }

@@ -17,6 +17,7 @@ struct StringCursor {
   int64_t length = 0;  // code points
   uint8_t stage =
       0;  // 0: none; 1: after a backslash; 2 to 5: hexadecimal digits; 6, 7: a second surrogate's \ u
+  uint8_t open_bytes = 0;  // of a character that has begun
   uint32_t code = 0, high_surrogate = 0;
 
   // `high`: the most code points, -1: any number. `decoded`, when given, gets the content.

@@ -162,6 +162,9 @@ bool NumberRule::can_begin(std::string_view text) const {
   if (negative) text.remove_prefix(1);
   const size_t point = text.find('.');
   const auto fraction = static_cast<int64_t>(point == std::string_view::npos ? 0 : text.size() - point - 1);
+  // A multiple of 0.01 has two decimals; more of them would be zeros without end.
+  for (const Decimal& m : multiples)
+    if (fraction > std::max<int64_t>(1, -m.exponent)) return false;
   const auto s = rescale(*this, fraction);
   if (!s) return true;
   Wide unit = 1;  // of the last digit written
@@ -181,17 +184,18 @@ bool NumberRule::can_begin(std::string_view text) const {
   Wide digits = 0;
   for (const char c : text) {
     if (c == '.') continue;
-    if (digits > Wide{1} << 100) return true;
+    if (digits > Wide{1} << 60 || unit > Wide{1} << 60) return true;
     digits = digits * 10 + (c - '0');
   }
   const bool grows = point == std::string_view::npos && text != "0";  // more whole digits may come
-  for (int i = 0; i < kMaxDigits; ++i) {
-    if (digits > (Wide{1} << 110) / (unit * 10)) return true;
-    if (reaches(digits * unit, (digits + 1) * unit)) return true;
-    if (!grows) return false;
+  constexpr Wide kLargest = Wide{1} << 120;
+  Wide from = digits * unit, width = unit;
+  while (from < kLargest) {
+    if (reaches(from, from + width)) return true;
     const std::optional<Wide>& bound = negative ? s->range.low : s->range.high;
-    if (bound && digits * unit > (negative ? -*bound : *bound)) return false;
-    digits *= 10;
+    if (!grows || (bound && from > (negative ? -*bound : *bound))) return false;
+    from *= 10;
+    width *= 10;
   }
   return true;
 }

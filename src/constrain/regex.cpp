@@ -219,7 +219,7 @@ class Determiniser {
 
   const Nfa& nfa_;
   Budget& budget_;
-  int64_t budget_work_ = 20'000'000;  // NFA states in all sets together
+  int64_t budget_work_ = 4'000'000;  // NFA states in all sets together
   const std::string& where_;
   std::vector<int64_t> mark_;
   int64_t round_ = 0;

@@ -204,6 +204,9 @@ Branches BranchCompiler::holding(int schema, How how) {
     meet(out, any, where);
   }
   if (out.empty()) return out;
+  const bool late = json.find("unevaluatedProperties") || json.find("unevaluatedItems");
+  How inner = how;
+  inner.track = how.track || (late && !draft7());
   switch (how.type) {
     case Type::number:
       number_keywords(schema, json, out);
@@ -212,17 +215,14 @@ Branches BranchCompiler::holding(int schema, How how) {
       string_keywords(schema, json, out);
       break;
     case Type::array:
-      array_keywords(schema, json, how, out);
+      array_keywords(schema, json, inner, out);
       break;
     case Type::object:
-      object_keywords(schema, json, how, out);
+      object_keywords(schema, json, inner, out);
       break;
     default:
       break;
   }
-  const bool late = json.find("unevaluatedProperties") || json.find("unevaluatedItems");
-  How inner = how;
-  inner.track = how.track || (late && !draft7());
   combinators(schema, json, inner, out);
   if (late && !draft7()) unevaluated(schema, json, inner, out);
   return out;
