@@ -22,7 +22,7 @@ PACKAGES = {
     "fmt/": ["src/core/format.cpp"],
     "nlohmann/": ["src/formats/", "src/text/", "src/constrain/", "src/api/", "src/serve/", "src/cli/", "capi/"],
     "pcre2.h": ["src/text/"],
-    "utf8proc.h": ["src/text/"],
+    "utf8proc.h": ["src/text/", "src/constrain/"],
     "protozero/": ["src/text/"],
     "CLI/": ["src/cli/"],
     "pybind11/": ["bindings/python/"],

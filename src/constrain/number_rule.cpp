@@ -76,6 +76,25 @@ bool allowed(const Scaled& s, Wide value) {
          std::find(s.not_equal.begin(), s.not_equal.end(), value) == s.not_equal.end();
 }
 
+// How many decimals a number that fulfils the rule need have at most. Between two different bounds there are
+// numbers with one decimal more than theirs, and one more than that is free of what is left out.
+int64_t most_decimals(const NumberRule& rule) {
+  int64_t most = 0;
+  const auto see = [&](const Decimal& d) { most = std::max(most, -d.exponent); };
+  for (const Decimal& d : rule.multiples) see(d);
+  if (!rule.multiples.empty()) return std::max<int64_t>(1, most);
+  if (rule.low) see(*rule.low);
+  if (rule.high) see(*rule.high);
+  for (const auto* list : {&rule.not_multiples, &rule.not_equal})
+    for (const Decimal& d : *list) see(d);
+  return most + 2;
+}
+
+Decimal negated(Decimal d) {
+  d.negative = !d.negative && !d.is_zero();
+  return d;
+}
+
 Wide floor_div(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 // Is there a number in `range` that the rule's divisors and exceptions allow?
@@ -162,9 +181,11 @@ bool NumberRule::can_begin(std::string_view text) const {
   if (negative) text.remove_prefix(1);
   const size_t point = text.find('.');
   const auto fraction = static_cast<int64_t>(point == std::string_view::npos ? 0 : text.size() - point - 1);
-  // A multiple of 0.01 has two decimals; more of them would be zeros without end.
-  for (const Decimal& m : multiples)
-    if (fraction > std::max<int64_t>(1, -m.exponent)) return false;
+  // Two decimals more than the rule has are enough to meet it; more could go on without end.
+  if (const int64_t enough = most_decimals(*this); fraction >= enough) {
+    const auto value = Decimal::parse(text);
+    return fraction == enough && value && holds(negative ? negated(*value) : *value);
+  }
   const auto s = rescale(*this, fraction);
   if (!s) return true;
   Wide unit = 1;  // of the last digit written

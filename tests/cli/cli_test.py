@@ -395,6 +395,39 @@ class Template(Case):
         self.fails(3, "nowhere", "template", "nowhere", "--jsonl")
 
 
+class Constrain(Case):
+    SCHEMA = b'{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'
+
+    def judged(self, *arguments, texts):
+        stdin = "".join(json.dumps({"text": t}) + "\n" for t in texts).encode()
+        return [json.loads(line)["accepts"]
+                for line in self.ok("constrain", *arguments, "--jsonl", stdin=stdin).out.splitlines()]
+
+    def test_texts_are_judged_line_by_line(self):
+        schema = self.file("schema.json", self.SCHEMA)
+        texts = ['{"n": 1}', ' {"m": [], "n": 10e1} ', '{"n": "1"}', '{}', '{"n": 1', ""]
+        self.assertEqual(self.judged("--schema", schema, texts=texts), [True, True, False, False, False, False])
+        self.assertEqual(self.judged("--schema", schema, "--compact", texts=texts[:2]), [False, False])
+        self.assertEqual(self.judged("--regex", r"\d{2}", texts=["12", "123", ""]), [True, False, False])
+
+    def test_what_cannot_be_held_is_named(self):
+        for schema, where in ((b'{"properties": {"a": {"$ref": "other.json"}}}', "#/properties/a"), (b'{"type": 3}', "#/type"),
+                              (b'[', "schema")):
+            result = ingle("constrain", "--schema", self.file("schema.json", schema), "--jsonl")
+            self.assertEqual(result.code, 7)
+            self.assertIn(where, result.json()["where"])
+            self.assertTrue(result.json()["error"])
+        self.fails(2, "expected one of", "constrain", "--jsonl")
+
+    def test_an_answer_fulfils_its_schema(self):
+        schema = self.file("schema.json", b'{"type": "array", "items": {"enum": ["red", 7]}, "minItems": 2, "maxItems": 3}')
+        for seed in range(3):
+            answer = json.loads(self.ok("run", MODEL, "Hello", "--json-schema", schema, "--temp", "1", "--seed",
+                                        str(seed)).out)
+            self.assertIn(len(answer), (2, 3))
+            self.assertTrue(set(answer) <= {"red", 7})
+
+
 class Tokens(Case):
     def lines(self, command, *objects):
         stdin = "".join(json.dumps(o) + "\n" for o in objects).encode()

@@ -139,6 +139,10 @@ class GenerateOptions(TypedDict, total=False):
     stop: Sequence[str]
     # How many of the likeliest tokens each event tells. From 0 to 64; 0 when not given.
     top_logprobs: int
+    # JSON Schema that the answer must fulfil, "format" included. Empty: none.
+    json_schema: str
+    # Regular expression that the whole answer must match. Empty: none.
+    regex: str
     # 1 goes on past the ids that end an answer.
     ignore_end: bool
 
