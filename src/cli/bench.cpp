@@ -1,5 +1,4 @@
 // bench: this machine's speed with a model, in the keys that the peers' measurements have.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -189,32 +188,31 @@ int startup(const BenchFlags& flags) {
   return kOk;
 }
 
-void add_one(CLI::App& bench, Commands& commands, const std::string& name, const std::string& help,
+void add_one(Command bench, Commands& commands, const std::string& name, const std::string& help,
              const BenchFlags& defaults, int (*run)(const BenchFlags&)) {
   auto flags = std::make_shared<BenchFlags>(defaults);
-  CLI::App* c = bench.add_subcommand(name, help);
-  c->add_option("MODEL", flags->model, "A GGUF file")->required();
-  c->add_option("-p,--prompt", flags->prompt, "Tokens of prefill")->check(CLI::Range(1, 1 << 20));
+  Command c = bench.command(name, help);
+  c.option("MODEL", flags->model, "A GGUF file").required();
+  c.option("-p,--prompt", flags->prompt, "Tokens of prefill").range(1, 1 << 20);
+  if (run != startup) c.option("-n,--gen", flags->gen, "Tokens of decode").range(1, 1 << 20);
   if (run != startup)
-    c->add_option("-n,--gen", flags->gen, "Tokens of decode")->check(CLI::Range(1, 1 << 20));
-  if (run != startup)
-    c->add_option("-b,--batch", flags->batch, "Sequences that decode together: 1,4,16")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 1024));
-  c->add_option("-r,--runs", flags->runs, "Runs to take the median of")->check(CLI::Range(1, 1000));
-  add_common(*c, flags->common);
-  add_loading(*c, flags->common);
-  add_json(*c, flags->common.json);
-  c->footer(bench.get_footer());
+    c.option("-b,--batch", flags->batch, "Sequences that decode together: 1,4,16")
+        .separator(',')
+        .range(1, 1024);
+  c.option("-r,--runs", flags->runs, "Runs to take the median of").range(1, 1000);
+  add_common(c, flags->common);
+  add_loading(c, flags->common);
+  add_json(c, flags->common.json);
+  c.footer(bench.footer());
   commands.emplace_back(c, [flags, run] { return run(*flags); });
 }
 
 }  // namespace
 
-void add_bench(CLI::App& app, Commands& commands) {
-  CLI::App* bench = app.add_subcommand("bench", "Measures this machine");
-  bench->require_subcommand(1);
-  bench->footer(
+void add_bench(Command app, Commands& commands) {
+  Command bench = app.command("bench", "Measures this machine");
+  bench.require_command();
+  bench.footer(
       "Examples:\n  ingle bench latency model.gguf\n  ingle bench latency model.gguf -p 128 -n 32 -t 4 "
       "--json\n  ingle bench throughput model.gguf --batch 1,4,16");
   BenchFlags one, many, start;
@@ -222,10 +220,10 @@ void add_bench(CLI::App& app, Commands& commands) {
   many.gen = kBatchGen;
   many.batch = {1, 2, 4, 8, 16, 32};
   start.prompt = 16;
-  add_one(*bench, commands, "latency", "Prefill and decode of one sequence, medians of several runs", one,
+  add_one(bench, commands, "latency", "Prefill and decode of one sequence, medians of several runs", one,
           latency);
-  add_one(*bench, commands, "throughput", "Many sequences that decode together", many, throughput);
-  add_one(*bench, commands, "startup", "From nothing to the first token", start, startup);
+  add_one(bench, commands, "throughput", "Many sequences that decode together", many, throughput);
+  add_one(bench, commands, "startup", "From nothing to the first token", start, startup);
 }
 
 }  // namespace ingle::cli

@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "common.h"
@@ -170,15 +169,15 @@ class Chat {
 
 }  // namespace
 
-void add_chat(CLI::App& app, Commands& commands) {
+void add_chat(Command app, Commands& commands) {
   auto flags = std::make_shared<ChatFlags>();
-  CLI::App* c = app.add_subcommand("chat", "A conversation; commands begin with /");
-  c->add_option("MODEL", flags->model, "A GGUF file")->required();
-  c->add_option("-s,--system", flags->system, "A system message");
-  add_sampling(*c, flags->sampling);
-  add_common(*c, flags->common);
-  add_loading(*c, flags->common);
-  c->footer(
+  Command c = app.command("chat", "A conversation; commands begin with /");
+  c.option("MODEL", flags->model, "A GGUF file").required();
+  c.option("-s,--system", flags->system, "A system message");
+  add_sampling(c, flags->sampling);
+  add_common(c, flags->common);
+  add_loading(c, flags->common);
+  c.footer(
       "Without a terminal each line of stdin is a message.\n\n"
       "Examples:\n  ingle chat model.gguf\n  ingle chat model.gguf -s \"You answer in rhymes.\" --temp 1\n"
       "  printf 'Hello\\nAnd again\\n' | ingle chat model.gguf --quiet");

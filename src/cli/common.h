@@ -7,12 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "command.h"
 #include "ingle/ingle.hpp"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace ingle::cli {
 
@@ -38,13 +34,13 @@ struct Common {
   std::string state_type;
   bool no_map = false;
 };
-void add_threads(CLI::App& command, Common& common);
-void add_common(CLI::App& command, Common& common);  // threads, kernel, quiet, verbose
-void add_loading(CLI::App& command, Common& common);
-CLI::Option* add_json(CLI::App& command, bool& json);
+void add_threads(Command command, Common& common);
+void add_common(Command command, Common& common);  // threads, kernel, quiet, verbose
+void add_loading(Command command, Common& common);
+Option add_json(Command command, bool& json);
 // A whole number that may be written 8k or 2M (of 1024 and 1024²), checked against [low, high].
-CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& help,
-                       int64_t low, int64_t high = int64_t{1} << 40);
+Option add_count(Command command, const std::string& name, int64_t& value, const std::string& help,
+                 int64_t low, int64_t high = int64_t{1} << 40);
 
 struct SamplingFlags {
   SamplerOptions options;
@@ -56,8 +52,8 @@ struct SamplingFlags {
   bool stats = false;
   int64_t context = 0, chunk = 512;
 };
-void add_sampling(CLI::App& command, SamplingFlags& flags);
-void add_session(CLI::App& command, int64_t& context, int64_t& chunk);
+void add_sampling(Command command, SamplingFlags& flags);
+void add_session(Command command, int64_t& context, int64_t& chunk);
 // What needs a vocabulary (the ends of an answer, DRY's breakers) is left open as long as there is no model.
 Sampler make_sampler(const SamplingFlags& flags, const Model* model = nullptr);
 void print_chain(const Sampler& sampler, const Common& common);  // with --verbose, on stderr
@@ -119,23 +115,23 @@ std::string finish_name(Finish finish);
 std::string printable(const std::string& text);
 
 // Each command adds itself to the app; its function runs after parsing and returns an exit code.
-using Command = std::function<int()>;
-using Commands = std::vector<std::pair<CLI::App*, Command>>;
-void add_run(CLI::App& app, Commands& commands);
-void add_chat(CLI::App& app, Commands& commands);
-void add_inspect(CLI::App& app, Commands& commands);
-void add_constrain(CLI::App& app, Commands& commands);
-void add_template(CLI::App& app, Commands& commands);
-void add_tokenize(CLI::App& app, Commands& commands);
-void add_logprobs(CLI::App& app, Commands& commands);
-void add_quantize(CLI::App& app, Commands& commands);
-void add_doctor(CLI::App& app, Commands& commands);
-void add_bench(CLI::App& app, Commands& commands);
-void add_perplexity(CLI::App& app, Commands& commands);
-void add_completion(CLI::App& app, Commands& commands);
-void add_man(CLI::App& app, Commands& commands);
+using Action = std::function<int()>;
+using Commands = std::vector<std::pair<Command, Action>>;
+void add_run(Command app, Commands& commands);
+void add_chat(Command app, Commands& commands);
+void add_inspect(Command app, Commands& commands);
+void add_constrain(Command app, Commands& commands);
+void add_template(Command app, Commands& commands);
+void add_tokenize(Command app, Commands& commands);
+void add_logprobs(Command app, Commands& commands);
+void add_quantize(Command app, Commands& commands);
+void add_doctor(Command app, Commands& commands);
+void add_bench(Command app, Commands& commands);
+void add_perplexity(Command app, Commands& commands);
+void add_completion(Command app, Commands& commands);
+void add_man(Command app, Commands& commands);
 
 // Says on stderr what is wrong with the command line, and what was probably meant.
-int report_usage(const CLI::App& app, const std::exception& error, int argc, const char* const* argv);
+int report_usage(Command app, const Parsed& wrong, int argc, const char* const* argv);
 
 }  // namespace ingle::cli

@@ -3,12 +3,11 @@
 #include <cstdio>
 
 #include "common.h"
-#include "tree.h"
 
 namespace ingle::cli {
 namespace {
 
-using Tree = std::vector<TreeCommand>;
+using Tree = std::vector<CommandInfo>;
 
 std::string replaced(std::string text, const std::string& characters, const std::string& before) {
   for (size_t at = 0; (at = text.find_first_of(characters, at)) != std::string::npos; at += before.size() + 1)
@@ -23,10 +22,10 @@ std::string shell_quoted(const std::string& text) {
   return out + "'";
 }
 
-std::string names(const TreeCommand& command) {
+std::string names(const CommandInfo& command) {
   std::string out;
   for (const std::string& w : command.words) out += w + " ";
-  for (const TreeOption& o : command.options)
+  for (const CommandInfo::Option& o : command.options)
     for (const std::string& n : o.names) out += n + " ";
   if (!out.empty()) out.pop_back();
   return out;
@@ -34,7 +33,7 @@ std::string names(const TreeCommand& command) {
 
 std::string bash(const Tree& tree) {
   std::string paths, lists, groups = "\"\"";
-  for (const TreeCommand& c : tree) {
+  for (const CommandInfo& c : tree) {
     lists += "    " + shell_quoted(c.path) + ") words=" + shell_quoted(names(c)) + " ;;\n";
     if (c.path.empty()) continue;
     paths += (paths.empty() ? "" : " | ") + shell_quoted(c.path);
@@ -62,9 +61,9 @@ std::string bash(const Tree& tree) {
          "complete -o default -F _ingle ingle\n";
 }
 
-std::string zsh_options(const TreeCommand& command) {
+std::string zsh_options(const CommandInfo& command) {
   std::string out;
-  for (const TreeOption& o : command.options)
+  for (const CommandInfo::Option& o : command.options)
     for (const std::string& n : o.names) {
       std::string spec = n;
       if (!o.value.empty()) spec += n.starts_with("--") ? "=" : "+";
@@ -75,12 +74,12 @@ std::string zsh_options(const TreeCommand& command) {
   return out;
 }
 
-std::string zsh_words(const Tree& tree, const TreeCommand& command) {
+std::string zsh_words(const Tree& tree, const CommandInfo& command) {
   std::string out;
   for (const std::string& w : command.words) {
     const std::string path = (command.path.empty() ? "" : command.path + " ") + w;
     const auto found =
-        std::find_if(tree.begin(), tree.end(), [&](const TreeCommand& c) { return c.path == path; });
+        std::find_if(tree.begin(), tree.end(), [&](const CommandInfo& c) { return c.path == path; });
     out += " " + shell_quoted(w + ":" + (found == tree.end() ? w : replaced(found->help, ":\\", "\\")));
   }
   return out;
@@ -88,7 +87,7 @@ std::string zsh_words(const Tree& tree, const TreeCommand& command) {
 
 std::string zsh(const Tree& tree) {
   std::string cases;
-  for (const TreeCommand& c : tree) {
+  for (const CommandInfo& c : tree) {
     if (c.path.empty()) continue;
     cases += "    " + shell_quoted(c.path) + ")\n      ";
     if (!c.words.empty()) cases += "words_below=(" + zsh_words(tree, c) + " )\n      ";
@@ -115,7 +114,7 @@ std::string zsh(const Tree& tree) {
          "  case \"$command_path ${words[2]}\" in  # commands of two words\n" +
          [&] {
            std::string two;
-           for (const TreeCommand& c : tree)
+           for (const CommandInfo& c : tree)
              if (c.path.find(' ') != std::string::npos)
                two += "    " + shell_quoted(c.path) +
                       ") ((CURRENT > 2)) && command_path=" + shell_quoted(c.path) +
@@ -133,7 +132,7 @@ std::string zsh(const Tree& tree) {
 std::string fish(const Tree& tree) {
   std::string out = "# fish completion for ingle. Load it with: ingle completion fish | source\n";
   const auto fish_quoted = [](const std::string& text) { return "'" + replaced(text, "'\\", "\\") + "'"; };
-  for (const TreeCommand& c : tree) {
+  for (const CommandInfo& c : tree) {
     std::string when = "__fish_use_subcommand";
     if (!c.path.empty()) {
       when.clear();
@@ -148,11 +147,11 @@ std::string fish(const Tree& tree) {
     for (const std::string& w : c.words) {
       const std::string path = (c.path.empty() ? "" : c.path + " ") + w;
       const auto found =
-          std::find_if(tree.begin(), tree.end(), [&](const TreeCommand& t) { return t.path == path; });
+          std::find_if(tree.begin(), tree.end(), [&](const CommandInfo& t) { return t.path == path; });
       out += line + (c.path.empty() ? " -f" : "") + " -a " + fish_quoted(w) +
              (found == tree.end() ? "" : " -d " + fish_quoted(found->help)) + "\n";
     }
-    for (const TreeOption& o : c.options) {
+    for (const CommandInfo::Option& o : c.options) {
       out += line;
       for (const std::string& n : o.names)
         out += n.starts_with("--") ? " -l " + n.substr(2) : " -s " + n.substr(1);
@@ -162,19 +161,23 @@ std::string fish(const Tree& tree) {
   return out;
 }
 
+Tree tree_of(Command app) {
+  Tree tree = app.describe();
+  tree.front().words.push_back("help");  // main.cpp understands it before the parser does
+  return tree;
+}
+
 }  // namespace
 
-void add_completion(CLI::App& app, Commands& commands) {
+void add_completion(Command app, Commands& commands) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* c = app.add_subcommand("completion", "What makes a shell complete commands, options and files");
-  c->add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  c->footer(
+  Command c = app.command("completion", "What makes a shell complete commands, options and files");
+  c.option("SHELL", *shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
+  c.footer(
       "Examples:\n  source <(ingle completion bash)\n"
       "  ingle completion zsh > ~/.zfunc/_ingle\n  ingle completion fish | source");
-  commands.emplace_back(c, [shell, &app] {
-    const Tree tree = command_tree(app);
+  commands.emplace_back(c, [shell, app] {
+    const Tree tree = tree_of(app);
     const std::string text = *shell == "bash" ? bash(tree) : *shell == "zsh" ? zsh(tree) : fish(tree);
     std::fwrite(text.data(), 1, text.size(), stdout);
     return static_cast<int>(kOk);

@@ -1,5 +1,4 @@
 // constrain: judges texts by a schema or a regular expression, one a line.
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
 
@@ -23,8 +22,9 @@ int judge(const ConstrainFlags& flags) {
   std::unique_ptr<Grammar> grammar;
   try {
     grammar = std::make_unique<Grammar>(
-        flags.schema.empty() ? Grammar::regex(flags.regex)
-                             : Grammar::json_schema(read_text_file(flags.schema), {flags.formats, flags.compact}));
+        flags.schema.empty()
+            ? Grammar::regex(flags.regex)
+            : Grammar::json_schema(read_text_file(flags.schema), {flags.formats, flags.compact}));
   } catch (const Error& e) {
     if (e.code() != Code::unsupported && e.code() != Code::invalid_argument) throw;
     print_json(Json{{"error", e.message()}, {"where", e.where()}});
@@ -41,24 +41,23 @@ int judge(const ConstrainFlags& flags) {
 
 }  // namespace
 
-void add_constrain(CLI::App& app, Commands& commands) {
+void add_constrain(Command app, Commands& commands) {
   auto flags = std::make_shared<ConstrainFlags>();
-  CLI::App* c = app.add_subcommand("constrain", "Judge texts by a JSON Schema or a regular expression");
-  CLI::Option* schema = c->add_option("--schema", flags->schema, "A file with a JSON Schema");
-  CLI::Option* regex = c->add_option("--regex", flags->regex, "A regular expression of the whole text");
-  schema->excludes(regex);
-  c->require_option(1, 0);
-  c->add_flag("--formats", flags->formats, "\"format\" must hold; without this it is an annotation")
-      ->needs(schema);
-  c->add_flag("--compact", flags->compact, "No white space between tokens")->needs(schema);
-  c->add_option("--tokenizer", flags->tokenizer, "A model: judge what its tokens spell");
-  c->add_flag("--jsonl", flags->jsonl, "{\"text\"} a line in, {\"accepts\"} a line out")->required();
-  c->footer(
+  Command c = app.command("constrain", "Judge texts by a JSON Schema or a regular expression");
+  Option schema = c.option("--schema", flags->schema, "A file with a JSON Schema");
+  Option regex = c.option("--regex", flags->regex, "A regular expression of the whole text");
+  schema.excludes(regex);
+  c.require_options(1, 0);
+  c.flag("--formats", flags->formats, "\"format\" must hold; without this it is an annotation").needs(schema);
+  c.flag("--compact", flags->compact, "No white space between tokens").needs(schema);
+  c.option("--tokenizer", flags->tokenizer, "A model: judge what its tokens spell");
+  c.flag("--jsonl", flags->jsonl, "{\"text\"} a line in, {\"accepts\"} a line out").required();
+  c.footer(
       "Where the schema cannot be held: one {\"error\", \"where\"} and exit code 7.\n\n"
       "Examples:\n  echo '{\"text\": \"[1, 2]\"}' | ingle constrain --schema schema.json --jsonl\n"
       "  echo '{\"text\": \"2024-07-26\"}' | ingle constrain --regex '\\d{4}-\\d\\d-\\d\\d' --jsonl");
   commands.emplace_back(c, [flags, schema, regex] {
-    if (schema->count() + regex->count() != 1)
+    if (schema.count() + regex.count() != 1)
       throw Error(Code::invalid_argument, "constrain", "expected one of --schema and --regex");
     return judge(*flags);
   });

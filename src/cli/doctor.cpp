@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "common.h"
@@ -40,13 +39,12 @@ void print_as_json(const Runtime& runtime, const std::string& failure) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Commands& commands) {
+void add_doctor(Command app, Commands& commands) {
   auto common = std::make_shared<Common>();
-  CLI::App* c =
-      app.add_subcommand("doctor", "The machine, the kernels that run on it, and a self-test of them");
-  add_json(*c, common->json);
-  add_common(*c, *common);
-  c->footer("Examples:\n  ingle doctor\n  ingle doctor --json\n  ingle doctor --kernel avx2");
+  Command c = app.command("doctor", "The machine, the kernels that run on it, and a self-test of them");
+  add_json(c, common->json);
+  add_common(c, *common);
+  c.footer("Examples:\n  ingle doctor\n  ingle doctor --json\n  ingle doctor --kernel avx2");
   commands.emplace_back(c, [common] {
     const auto runtime = make_runtime(*common);
     const std::string failure = runtime->self_test();

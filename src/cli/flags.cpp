@@ -1,5 +1,4 @@
 // The options that commands share, and what they become.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -9,26 +8,26 @@
 
 namespace ingle::cli {
 
-void add_threads(CLI::App& command, Common& common) {
+void add_threads(Command command, Common& common) {
   add_count(command, "-t,--threads", common.threads, "Threads; 0: one per core", 0, 256)
-      ->envname("INGLE_THREADS");
+      .environment("INGLE_THREADS");
 }
 
-void add_common(CLI::App& command, Common& common) {
+void add_common(Command command, Common& common) {
   add_threads(command, common);
-  command.add_option("--kernel", common.kernel, "Force kernels: avx2, plain, …; ref: the float reference")
-      ->envname("INGLE_KERNEL");
-  command.add_flag("-q,--quiet", common.quiet, "No progress, no talk");
-  command.add_flag("-v,--verbose", common.verbose, "Say what is done, on stderr");
+  command.option("--kernel", common.kernel, "Force kernels: avx2, plain, …; ref: the float reference")
+      .environment("INGLE_KERNEL");
+  command.flag("-q,--quiet", common.quiet, "No progress, no talk");
+  command.flag("-v,--verbose", common.verbose, "Say what is done, on stderr");
 }
 
-void add_loading(CLI::App& command, Common& common) {
-  command.add_option("--state-type", common.state_type, "Attention state: f32, f16 or bf16");
-  command.add_flag("--no-map", common.no_map, "Read the file instead of mapping it");
+void add_loading(Command command, Common& common) {
+  command.option("--state-type", common.state_type, "Attention state: f32, f16 or bf16");
+  command.flag("--no-map", common.no_map, "Read the file instead of mapping it");
 }
 
-CLI::Option* add_json(CLI::App& command, bool& json) {
-  return command.add_flag("--json", json, "One JSON object on stdout");
+Option add_json(Command command, bool& json) {
+  return command.flag("--json", json, "One JSON object on stdout");
 }
 
 namespace {
@@ -66,10 +65,10 @@ bool parse_whole(const std::string& text, T& out) {
 
 }  // namespace
 
-CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& help,
-                       int64_t low, int64_t high) {
+Option add_count(Command command, const std::string& name, int64_t& value, const std::string& help,
+                 int64_t low, int64_t high) {
   return command
-      .add_option_function<std::string>(
+      .option(
           name,
           [&value, name, low, high](const std::string& text) {
             const std::string flag = name.substr(name.rfind(',') + 1);
@@ -83,10 +82,10 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& valu
             value = number;
           },
           help)
-      ->type_name("N");
+      .type_name("N");
 }
 
-void add_session(CLI::App& command, int64_t& context, int64_t& chunk) {
+void add_session(Command command, int64_t& context, int64_t& chunk) {
   add_count(command, "--context,--ctx", context, "Tokens of context; 0: what the model was trained for", 0);
   add_count(command, "--chunk", chunk, "Prompt tokens of one step, 1 to 8k; never changes results", 1, 8192);
 }
@@ -103,11 +102,11 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-void add_list(CLI::App& command, const std::string& flag, const OptionInfo& o, SamplingFlags& f) {
+void add_list(Command command, const std::string& flag, const OptionInfo& o, SamplingFlags& f) {
   const std::string key(o.key);
   const bool ids = o.type == "list of ids";
   command
-      .add_option_function<std::string>(
+      .option(
           flag,
           [&f, key, ids, flag](const std::string& text) {
             if (ids)
@@ -116,7 +115,7 @@ void add_list(CLI::App& command, const std::string& flag, const OptionInfo& o, S
               Sampler::set(f.options, key, split(text));
           },
           std::string(o.help))
-      ->type_name(ids ? "ID,ID" : "NAME,NAME");
+      .type_name(ids ? "ID,ID" : "NAME,NAME");
 }
 
 void add_vocabulary(SamplerOptions& options, const SamplingFlags& flags, const Model* model) {
@@ -141,7 +140,7 @@ void add_vocabulary(SamplerOptions& options, const SamplingFlags& flags, const M
 
 }  // namespace
 
-void add_sampling(CLI::App& command, SamplingFlags& f) {
+void add_sampling(Command command, SamplingFlags& f) {
   add_count(command, "-n,--max-tokens", f.max_tokens, "Tokens at most; -1: until the model ends", -1);
   // The names, ranges and help of the sampler's options come from the library's own table.
   for (const OptionInfo& o : Sampler::options()) {
@@ -152,7 +151,7 @@ void add_sampling(CLI::App& command, SamplingFlags& f) {
     if (key == "temperature") flag = "--temp,--temperature";
     if (key == "seed") {  // every 64-bit seed is good, and a double could not hold it
       command
-          .add_option_function<std::string>(
+          .option(
               flag,
               [&f](const std::string& text) {
                 uint64_t seed = 0;
@@ -162,7 +161,7 @@ void add_sampling(CLI::App& command, SamplingFlags& f) {
                 f.options.seed = seed;
               },
               std::string(o.help))
-          ->type_name("UINT");
+          .type_name("UINT");
       continue;
     }
     if (o.type.starts_with("list")) {
@@ -170,26 +169,25 @@ void add_sampling(CLI::App& command, SamplingFlags& f) {
       continue;
     }
     command
-        .add_option_function<double>(
+        .option(
             flag, [&f, key](const double& v) { Sampler::set(f.options, key, v); }, std::string(o.help))
-        ->type_name(o.type == "int" ? "INT" : "FLOAT");
+        .type_name(o.type == "int" ? "INT" : "FLOAT");
   }
+  command.option("--logit-bias", f.bias, "ID=VALUE added to an id's logit; -inf bans it; may be repeated")
+      .one_value_each();
   command
-      .add_option("--logit-bias", f.bias, "ID=VALUE added to an id's logit; -inf bans it; may be repeated")
-      ->allow_extra_args(false);
-  command
-      .add_option(
+      .option(
           "--dry-breaker", f.breakers,
           "DRY: a text whose tokens end a repetition, instead of newline, ':', '\"' and '*'; may be repeated")
-      ->allow_extra_args(false);
-  command.add_option("--stop", f.stop, "Text that ends the answer; may be repeated")->allow_extra_args(false);
-  CLI::Option* schema = command.add_option("--json-schema", f.json_schema,
-                                           "File with a JSON Schema that the answer must fulfil");
-  CLI::Option* regex =
-      command.add_option("--regex", f.regex, "Regular expression that the whole answer must match");
-  schema->excludes(regex);
+      .one_value_each();
+  command.option("--stop", f.stop, "Text that ends the answer; may be repeated").one_value_each();
+  const Option schema =
+      command.option("--json-schema", f.json_schema, "File with a JSON Schema that the answer must fulfil");
+  const Option regex =
+      command.option("--regex", f.regex, "Regular expression that the whole answer must match");
+  schema.excludes(regex);
   add_session(command, f.context, f.chunk);
-  command.add_flag("--stats", f.stats, "Timings on stderr at the end");
+  command.flag("--stats", f.stats, "Timings on stderr at the end");
 }
 
 Sampler make_sampler(const SamplingFlags& flags, const Model* model) {

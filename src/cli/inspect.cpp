@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 
@@ -92,13 +91,13 @@ int inspect_file(const InspectFlags& flags) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Commands& commands) {
+void add_inspect(Command app, Commands& commands) {
   auto flags = std::make_shared<InspectFlags>();
-  CLI::App* c = app.add_subcommand("inspect", "What a file holds; nothing is run");
-  c->add_option("MODEL", flags->model, "A GGUF file")->required();
-  c->add_flag("--tensors", flags->tensors, "List the tensors");
-  add_json(*c, flags->json);
-  c->footer(
+  Command c = app.command("inspect", "What a file holds; nothing is run");
+  c.option("MODEL", flags->model, "A GGUF file").required();
+  c.flag("--tensors", flags->tensors, "List the tensors");
+  add_json(c, flags->json);
+  c.footer(
       "Examples:\n  ingle inspect model.gguf\n  ingle inspect model.gguf --tensors\n"
       "  ingle inspect model.gguf --json | jq .types");
   commands.emplace_back(c, [flags] { return inspect_file(*flags); });

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "common.h"
@@ -78,27 +77,26 @@ int logprobs(const LogprobFlags& flags) {
 
 }  // namespace
 
-void add_logprobs(CLI::App& app, Commands& commands) {
+void add_logprobs(Command app, Commands& commands) {
   auto flags = std::make_shared<LogprobFlags>();
-  CLI::App* c = app.add_subcommand("logprobs", "Log-probabilities of what follows each id of a prompt");
-  c->add_option("MODEL", flags->model, "A GGUF file")->required();
-  CLI::Option* ids = c->add_option("--ids", flags->ids, "The prompt as ids: 1,2,3");
-  const CLI::Option* file = c->add_option("--ids-file", flags->ids_file, "A file of ids")->excludes(ids);
-  c->add_option("--top", flags->top, "Most likely ids per position")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
-  add_count(*c, "--greedy", flags->greedy, "Then so many ids greedily, past end-of-text ids too", 0);
-  add_json(*c, flags->common.json);
-  add_session(*c, flags->context, flags->chunk);
-  add_common(*c, flags->common);
-  add_loading(*c, flags->common);
-  c->footer(
+  Command c = app.command("logprobs", "Log-probabilities of what follows each id of a prompt");
+  c.option("MODEL", flags->model, "A GGUF file").required();
+  Option ids = c.option("--ids", flags->ids, "The prompt as ids: 1,2,3");
+  const Option file = c.option("--ids-file", flags->ids_file, "A file of ids").excludes(ids);
+  c.option("--top", flags->top, "Most likely ids per position").range(int64_t{0}, int64_t{1} << 20);
+  add_count(c, "--greedy", flags->greedy, "Then so many ids greedily, past end-of-text ids too", 0);
+  add_json(c, flags->common.json);
+  add_session(c, flags->context, flags->chunk);
+  add_common(c, flags->common);
+  add_loading(c, flags->common);
+  c.footer(
       "Logarithms are natural. With --json: {\"ids\": […], \"top\": [[[id, logprob], …], …], \"greedy\": "
       "[…]}\n\n"
       "Examples:\n  ingle logprobs model.gguf --ids 1,2,3 --top 5\n"
       "  ingle logprobs model.gguf --ids-file prompt.ids --greedy 32 --json\n"
       "  ingle logprobs model.gguf --ids 1,2,3 --kernel ref --json");
   commands.emplace_back(c, [flags, file] {
-    flags->from_file = file->count() > 0;
+    flags->from_file = file.count() > 0;
     return logprobs(*flags);
   });
 }

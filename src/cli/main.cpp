@@ -1,8 +1,6 @@
 // ingle: run, chat with, inspect and rewrite language models.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <new>
-#include <sstream>
 
 #include "common.h"
 
@@ -16,7 +14,7 @@ void flush_stdout() {
 
 int run_parsed(const Commands& commands) {
   for (const auto& [command, run] : commands)
-    if (command->parsed()) {
+    if (command.parsed()) {
       const int code = run();
       flush_stdout();
       return code;
@@ -35,15 +33,14 @@ std::vector<const char*> arguments(int argc, char** argv) {
 }
 
 int run_command_line(int argc, char** argv) {
-  CLI::App app{"Runs language models on this machine.", "ingle"};
+  CommandLine line("ingle", "Runs language models on this machine.", std::string("ingle ") + version());
+  const Command app = line.top();
   app.footer(
       "Examples:\n  ingle run model.gguf \"What is the capital of France?\"\n  ingle chat model.gguf\n"
       "  ingle inspect model.gguf --tensors\n\n"
       "`ingle COMMAND --help` says more. Exit codes: 0 ok, 1 failure, 2 usage, 3 model not found,\n"
       "4 unsupported or corrupt model, 5 out of memory, 6 context full, 7 check failed, 130 interrupted.");
-  app.set_version_flag("--version", std::string("ingle ") + version());
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  app.require_command();
   Commands commands;
   add_run(app, commands);
   add_chat(app, commands);
@@ -60,19 +57,12 @@ int run_command_line(int argc, char** argv) {
   add_man(app, commands);
   const std::vector<const char*> args = arguments(argc, argv);
   const int n = static_cast<int>(args.size());
-  try {
-    app.parse(n, args.data());
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) {  // --help, --version
-      std::ostringstream text;
-      app.exit(e, text);
-      std::fputs(text.str().c_str(), stdout);
-      flush_stdout();
-      return kOk;
-    }
-    return report_usage(app, e, n, args.data());
-  }
-  return run_parsed(commands);
+  const Parsed parsed = line.parse(n, args.data());
+  if (parsed.kind == Parsed::Kind::wrong) return report_usage(app, parsed, n, args.data());
+  if (parsed.kind == Parsed::Kind::command) return run_parsed(commands);
+  std::fputs(parsed.text.c_str(), stdout);
+  flush_stdout();
+  return kOk;
 }
 
 }  // namespace

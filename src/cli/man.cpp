@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "common.h"
-#include "tree.h"
 
 namespace ingle::cli {
 namespace {
@@ -20,7 +19,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-std::string paragraph(const TreeOption& o) {
+std::string paragraph(const CommandInfo::Option& o) {
   std::string head;
   for (const std::string& n : o.names) head += (head.empty() ? "\\fB" : ", \\fB") + escaped(n) + "\\fR";
   if (!o.value.empty()) head += (head.empty() ? "\\fI" : " \\fI") + escaped(o.value) + "\\fR";
@@ -29,8 +28,8 @@ std::string paragraph(const TreeOption& o) {
 
 std::string as_it_stands(const std::string& text) { return ".PP\n.nf\n" + escaped(text) + "\n.fi\n"; }
 
-std::string page(const std::vector<TreeCommand>& tree) {
-  const TreeCommand& top = tree.front();
+std::string page(const std::vector<CommandInfo>& tree) {
+  const CommandInfo& top = tree.front();
   std::string out = ".\\\" Made by `ingle man`.\n.TH INGLE 1 \"\" \"ingle " + std::string(version()) +
                     "\" \"User Commands\"\n.SH NAME\ningle \\- run language models on this machine\n"
                     ".SH SYNOPSIS\n.B ingle\n.I COMMAND\n[\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...\n"
@@ -38,15 +37,15 @@ std::string page(const std::vector<TreeCommand>& tree) {
                     escaped(top.help) +
                     "\nData is written to standard output, everything else to standard error.\n";
   out += ".SH OPTIONS\n";
-  for (const TreeOption& o : top.options) out += paragraph(o);
+  for (const CommandInfo::Option& o : top.options) out += paragraph(o);
   out += ".SH COMMANDS\n";
-  for (const TreeCommand& c : tree) {
+  for (const CommandInfo& c : tree) {
     if (c.path.empty()) continue;
     out += ".SS \"ingle " + escaped(c.path);
-    for (const TreeOption& a : c.arguments) out += " " + escaped(a.value);
+    for (const CommandInfo::Option& a : c.arguments) out += " " + escaped(a.value);
     out += "\"\n" + escaped(c.help) + "\n";
-    for (const TreeOption& a : c.arguments) out += paragraph(a);
-    for (const TreeOption& o : c.options) out += paragraph(o);
+    for (const CommandInfo::Option& a : c.arguments) out += paragraph(a);
+    for (const CommandInfo::Option& o : c.options) out += paragraph(o);
     if (!c.footer.empty()) out += as_it_stands(c.footer);
   }
   return out + ".SH NOTES\n" + as_it_stands(top.footer);
@@ -54,11 +53,11 @@ std::string page(const std::vector<TreeCommand>& tree) {
 
 }  // namespace
 
-void add_man(CLI::App& app, Commands& commands) {
-  CLI::App* c = app.add_subcommand("man", "The manual page");
-  c->footer("Examples:\n  ingle man | man -l -\n  ingle man > ingle.1");
-  commands.emplace_back(c, [&app] {
-    const std::string text = page(command_tree(app));
+void add_man(Command app, Commands& commands) {
+  Command c = app.command("man", "The manual page");
+  c.footer("Examples:\n  ingle man | man -l -\n  ingle man > ingle.1");
+  commands.emplace_back(c, [app] {
+    const std::string text = page(app.describe());
     std::fwrite(text.data(), 1, text.size(), stdout);
     return static_cast<int>(kOk);
   });

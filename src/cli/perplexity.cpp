@@ -1,5 +1,4 @@
 // perplexity: how well a model foretells a text, and how far its probabilities are from another's.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -218,31 +217,27 @@ int perplexity(const PerplexityFlags& flags) {
 
 }  // namespace
 
-void add_perplexity(CLI::App& app, Commands& commands) {
+void add_perplexity(Command app, Commands& commands) {
   auto flags = std::make_shared<PerplexityFlags>();
-  CLI::App* c =
-      app.add_subcommand("perplexity", "How well a model foretells a text; how far it is from another");
-  c->add_option("MODEL", flags->model, "A GGUF file")->required();
-  CLI::Option* file = c->add_option("-f,--file", flags->file, "The text, in UTF-8");
-  CLI::Option* context =
-      add_count(*c, "--context,--ctx", flags->context, "Tokens of a window, 512 unless given", 4);
-  CLI::Option* limit = add_count(*c, "--windows", flags->windows, "Windows at most; 0: all", 0);
-  CLI::Option* stride =
-      add_count(*c, "--stride", flags->stride,
-                "Windows begin so many tokens apart, and the last so many of each count", 1);
-  CLI::Option* save =
-      c->add_option("--save-reference", flags->save, "Write the model's probabilities to a file");
-  CLI::Option* reference =
-      c->add_option("--reference", flags->reference, "Hold the model against such a file, over its tokens");
-  c->add_option("--max-kl", flags->max_kl, "Exit with 7 when the mean divergence is larger")
-      ->needs(reference)
-      ->check(CLI::NonNegativeNumber);
-  reference->excludes(file)->excludes(context)->excludes(limit)->excludes(stride)->excludes(save);
-  save->excludes(stride)->needs(file);
-  add_json(*c, flags->common.json);
-  add_common(*c, flags->common);
-  add_loading(*c, flags->common);
-  c->footer(
+  Command c = app.command("perplexity", "How well a model foretells a text; how far it is from another");
+  c.option("MODEL", flags->model, "A GGUF file").required();
+  Option file = c.option("-f,--file", flags->file, "The text, in UTF-8");
+  Option context = add_count(c, "--context,--ctx", flags->context, "Tokens of a window, 512 unless given", 4);
+  Option limit = add_count(c, "--windows", flags->windows, "Windows at most; 0: all", 0);
+  Option stride = add_count(c, "--stride", flags->stride,
+                            "Windows begin so many tokens apart, and the last so many of each count", 1);
+  Option save = c.option("--save-reference", flags->save, "Write the model's probabilities to a file");
+  Option reference =
+      c.option("--reference", flags->reference, "Hold the model against such a file, over its tokens");
+  c.option("--max-kl", flags->max_kl, "Exit with 7 when the mean divergence is larger")
+      .needs(reference)
+      .not_negative();
+  reference.excludes(file).excludes(context).excludes(limit).excludes(stride).excludes(save);
+  save.excludes(stride).needs(file);
+  add_json(c, flags->common.json);
+  add_common(c, flags->common);
+  add_loading(c, flags->common);
+  c.footer(
       "The text is cut into windows of --context tokens; what is left over does not count. Each window "
       "begins with\n"
       "the model's BOS, if it adds one, in place of its first token. Its first half is read only; of the "
@@ -261,7 +256,7 @@ void add_perplexity(CLI::App& app, Commands& commands) {
       "  ingle perplexity model-f16.gguf --file wiki.txt --windows 20 --save-reference f16.kld\n"
       "  ingle perplexity model-q4_k.gguf --reference f16.kld --max-kl 0.05");
   commands.emplace_back(c, [flags, file, reference] {
-    if (!file->count() && !reference->count())
+    if (!file.count() && !reference.count())
       throw Error(Code::invalid_argument, "--file", "is missing, or --reference");
     return perplexity(*flags);
   });

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "common.h"
 
@@ -23,16 +22,15 @@ int rewrite(const QuantizeFlags& flags) {
 
 }  // namespace
 
-void add_quantize(CLI::App& app, Commands& commands) {
+void add_quantize(Command app, Commands& commands) {
   auto flags = std::make_shared<QuantizeFlags>();
-  CLI::App* c = app.add_subcommand("quantize", "Write a GGUF file with its matrices in another type");
-  c->add_option("FROM", flags->from, "A GGUF file; never touched")->required();
-  c->add_option("TO", flags->to, "The file to write; it appears when it is whole")->required();
-  c->add_option("TYPE", flags->type, "f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, …")
-      ->required();
-  add_threads(*c, flags->common);
-  c->add_flag("-q,--quiet", flags->common.quiet, "No progress");
-  c->footer(
+  Command c = app.command("quantize", "Write a GGUF file with its matrices in another type");
+  c.option("FROM", flags->from, "A GGUF file; never touched").required();
+  c.option("TO", flags->to, "The file to write; it appears when it is whole").required();
+  c.option("TYPE", flags->type, "f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, …").required();
+  add_threads(c, flags->common);
+  c.flag("-q,--quiet", flags->common.quiet, "No progress");
+  c.footer(
       "Examples:\n  ingle quantize model-f16.gguf model-q4_k.gguf q4_k\n"
       "  ingle quantize model-f32.gguf model-q8_0.gguf q8_0 --threads 4");
   commands.emplace_back(c, [flags] { return rewrite(*flags); });

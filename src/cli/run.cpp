@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "common.h"
@@ -138,20 +137,18 @@ int run(const RunFlags& flags, bool prompt_given) {
   return event.finish == Finish::cancelled ? kInterrupted : kOk;
 }
 
-void add_beams(CLI::App& command, RunFlags& f) {
+void add_beams(Command command, RunFlags& f) {
+  command.option("--beams", f.beams.beams, "Follow so many continuations and give the likeliest; 1 is off")
+      .type_name("INT");
+  command.option("--beam-results", f.beams.results, "Give so many of them, each after its score")
+      .type_name("INT");
+  command.option("--beam-groups", f.beams.groups, "Groups of beams that avoid each other's tokens")
+      .type_name("INT");
+  command.option("--diversity", f.beams.diversity, "How much they avoid them, 0 to 100").type_name("FLOAT");
+  command.option("--length-penalty", f.beams.length_penalty, "Score: log-probability / length^penalty")
+      .type_name("FLOAT");
   command
-      .add_option("--beams", f.beams.beams, "Follow so many continuations and give the likeliest; 1 is off")
-      ->type_name("INT");
-  command.add_option("--beam-results", f.beams.results, "Give so many of them, each after its score")
-      ->type_name("INT");
-  command.add_option("--beam-groups", f.beams.groups, "Groups of beams that avoid each other's tokens")
-      ->type_name("INT");
-  command.add_option("--diversity", f.beams.diversity, "How much they avoid them, 0 to 100")
-      ->type_name("FLOAT");
-  command.add_option("--length-penalty", f.beams.length_penalty, "Score: log-probability / length^penalty")
-      ->type_name("FLOAT");
-  command
-      .add_option_function<std::string>(
+      .option(
           "--early-stopping",
           [&f](const std::string& text) {
             f.beams.early_stopping = text == "no"    ? EarlyStopping::no
@@ -160,34 +157,34 @@ void add_beams(CLI::App& command, RunFlags& f) {
           },
           "When beams have ended: no (a better one is unlikely), yes (at once), never (a better one is "
           "impossible)")
-      ->check(CLI::IsMember({"no", "yes", "never"}));
+      .one_of({"no", "yes", "never"});
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, Commands& commands) {
+void add_run(Command app, Commands& commands) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* c = app.add_subcommand("run", "One answer to one prompt, streamed");
-  c->add_option("MODEL", flags->model, "A GGUF file")->required();
-  const CLI::Option* prompt = c->add_option(
-      "PROMPT", flags->prompt, "The question; what is piped in stands before it, or in its place");
-  CLI::Option* system = c->add_option("-s,--system", flags->system, "A system message");
-  c->add_flag("--raw", flags->raw, "Continue the text as it stands, without the model's chat template")
-      ->excludes(system);
-  c->add_flag("--stdin", flags->wait, "Wait for what is piped in beside a PROMPT, however slow");
-  add_json(*c, flags->common.json);
-  add_sampling(*c, flags->sampling);
-  c->add_option("--negative", flags->negative,
-                "Guidance away from this: a system message, or with --raw a whole prompt");
-  c->add_option("--guidance", flags->guidance, "How far away, 0 to 100; 1 is off")->type_name("FLOAT");
-  add_beams(*c, *flags);
-  add_common(*c, flags->common);
-  add_loading(*c, flags->common);
-  c->footer(
+  Command c = app.command("run", "One answer to one prompt, streamed");
+  c.option("MODEL", flags->model, "A GGUF file").required();
+  const Option prompt =
+      c.option("PROMPT", flags->prompt, "The question; what is piped in stands before it, or in its place");
+  Option system = c.option("-s,--system", flags->system, "A system message");
+  c.flag("--raw", flags->raw, "Continue the text as it stands, without the model's chat template")
+      .excludes(system);
+  c.flag("--stdin", flags->wait, "Wait for what is piped in beside a PROMPT, however slow");
+  add_json(c, flags->common.json);
+  add_sampling(c, flags->sampling);
+  c.option("--negative", flags->negative,
+           "Guidance away from this: a system message, or with --raw a whole prompt");
+  c.option("--guidance", flags->guidance, "How far away, 0 to 100; 1 is off").type_name("FLOAT");
+  add_beams(c, *flags);
+  add_common(c, flags->common);
+  add_loading(c, flags->common);
+  c.footer(
       "Examples:\n  ingle run model.gguf \"What is the capital of France?\"\n"
       "  git diff | ingle run model.gguf \"Write a commit message for this change.\" --temp 0\n"
       "  ingle run base.gguf --raw \"Once upon a time\" -n 64 --json");
-  commands.emplace_back(c, [flags, prompt] { return run(*flags, prompt->count() > 0); });
+  commands.emplace_back(c, [flags, prompt] { return run(*flags, prompt.count() > 0); });
 }
 
 }  // namespace ingle::cli

@@ -1,5 +1,4 @@
 // template: renders chat templates, one context a line.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 
@@ -72,23 +71,20 @@ int render(const TemplateFlags& flags, bool given_bos, bool given_eos) {
 
 }  // namespace
 
-void add_template(CLI::App& app, Commands& commands) {
+void add_template(Command app, Commands& commands) {
   auto flags = std::make_shared<TemplateFlags>();
-  CLI::App* c = app.add_subcommand("template", "Conversations to text, by a chat template");
-  c->add_option("WHAT", flags->what, "A file with a Jinja template, or a model")->required();
-  c->add_flag("--jsonl", flags->jsonl,
-              "{\"messages\", \"tools\", …} a line in, {\"output\"} or {\"error\", \"where\"} a line out")
-      ->required();
-  c->add_option("--now", flags->now,
-                "What strftime_now tells: YYYY-MM-DD hh:mm:ss (default: the clock, UTC)");
-  CLI::Option* bos =
-      c->add_option("--bos", flags->bos, "bos_token, where a line has none (default: the model's)");
-  CLI::Option* eos =
-      c->add_option("--eos", flags->eos, "eos_token, where a line has none (default: the model's)");
-  c->footer(
+  Command c = app.command("template", "Conversations to text, by a chat template");
+  c.option("WHAT", flags->what, "A file with a Jinja template, or a model").required();
+  c.flag("--jsonl", flags->jsonl,
+         "{\"messages\", \"tools\", …} a line in, {\"output\"} or {\"error\", \"where\"} a line out")
+      .required();
+  c.option("--now", flags->now, "What strftime_now tells: YYYY-MM-DD hh:mm:ss (default: the clock, UTC)");
+  Option bos = c.option("--bos", flags->bos, "bos_token, where a line has none (default: the model's)");
+  Option eos = c.option("--eos", flags->eos, "eos_token, where a line has none (default: the model's)");
+  c.footer(
       "Examples:\n  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], "
       "\"add_generation_prompt\": true}' |\n    ingle template model.gguf --jsonl");
-  commands.emplace_back(c, [flags, bos, eos] { return render(*flags, bos->count() > 0, eos->count() > 0); });
+  commands.emplace_back(c, [flags, bos, eos] { return render(*flags, bos.count() > 0, eos.count() > 0); });
 }
 
 }  // namespace ingle::cli

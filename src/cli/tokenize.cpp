@@ -1,5 +1,4 @@
 // tokenize and detokenize: one JSON object a line in, one out; or plain text and ids.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <limits>
 
@@ -84,40 +83,38 @@ constexpr const char* kWhat =
 
 }  // namespace
 
-void add_tokenize(CLI::App& app, Commands& commands) {
+void add_tokenize(Command app, Commands& commands) {
   auto flags = std::make_shared<TokenizeFlags>();
-  CLI::App* c = app.add_subcommand("tokenize", "Text to token ids");
-  c->add_option("WHAT", flags->what, kWhat)->required();
-  CLI::Option* text = c->add_option("TEXT", flags->text, "The text; without it, stdin");
-  CLI::Option* special =
-      c->add_flag("--special", flags->special, "Control tokens in the text become control tokens");
-  CLI::Option* add = c->add_flag("--add-special", flags->add_special, "Add the model's own BOS and EOS");
-  CLI::Option* pieces = c->add_flag("--pieces", flags->pieces, "One id a line with its text");
-  c->add_flag("--jsonl", flags->jsonl,
-              "{\"text\", \"special\", \"add_special\"} a line in, {\"ids\"} a line out")
-      ->excludes(text)
-      ->excludes(special)
-      ->excludes(add)
-      ->excludes(pieces);
-  c->footer(
+  Command c = app.command("tokenize", "Text to token ids");
+  c.option("WHAT", flags->what, kWhat).required();
+  Option text = c.option("TEXT", flags->text, "The text; without it, stdin");
+  Option special = c.flag("--special", flags->special, "Control tokens in the text become control tokens");
+  Option add = c.flag("--add-special", flags->add_special, "Add the model's own BOS and EOS");
+  Option pieces = c.flag("--pieces", flags->pieces, "One id a line with its text");
+  c.flag("--jsonl", flags->jsonl, "{\"text\", \"special\", \"add_special\"} a line in, {\"ids\"} a line out")
+      .excludes(text)
+      .excludes(special)
+      .excludes(add)
+      .excludes(pieces);
+  c.footer(
       "Examples:\n  ingle tokenize model.gguf \"Hello there\" --pieces\n"
       "  ingle tokenize model.gguf --add-special < text.txt\n"
       "  echo '{\"text\": \"Hello\", \"add_special\": true}' | ingle tokenize model.gguf --jsonl");
-  commands.emplace_back(c, [flags, text] { return tokenize(*flags, text->count() > 0); });
+  commands.emplace_back(c, [flags, text] { return tokenize(*flags, text.count() > 0); });
 
   auto back = std::make_shared<TokenizeFlags>();
-  CLI::App* d = app.add_subcommand("detokenize", "Token ids to text");
-  d->add_option("WHAT", back->what, kWhat)->required();
-  CLI::Option* ids = d->add_option("IDS", back->text, "1,2,3; without them, stdin");
-  CLI::Option* skip = d->add_flag("--skip-special", back->skip_special, "Leave control tokens out");
-  d->add_flag("--jsonl", back->jsonl, "{\"ids\", \"skip_special\"} a line in, {\"text\"} a line out")
-      ->excludes(ids)
-      ->excludes(skip);
-  d->footer(
+  Command d = app.command("detokenize", "Token ids to text");
+  d.option("WHAT", back->what, kWhat).required();
+  Option ids = d.option("IDS", back->text, "1,2,3; without them, stdin");
+  Option skip = d.flag("--skip-special", back->skip_special, "Leave control tokens out");
+  d.flag("--jsonl", back->jsonl, "{\"ids\", \"skip_special\"} a line in, {\"text\"} a line out")
+      .excludes(ids)
+      .excludes(skip);
+  d.footer(
       "Examples:\n  ingle detokenize model.gguf 1,2,3\n"
       "  ingle tokenize model.gguf \"Hello\" | ingle detokenize model.gguf\n"
       "  echo '{\"ids\": [1, 2, 3]}' | ingle detokenize model.gguf --jsonl");
-  commands.emplace_back(d, [back, ids] { return detokenize(*back, ids->count() > 0); });
+  commands.emplace_back(d, [back, ids] { return detokenize(*back, ids.count() > 0); });
 }
 
 }  // namespace ingle::cli

@@ -1,5 +1,4 @@
 // What is wrong with a command line, and what was probably meant.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -39,11 +38,13 @@ std::string near_miss(const std::string& word, const std::vector<std::string>& n
   return best.empty() ? "" : "; did you mean " + best + "?";
 }
 
-std::vector<std::string> flags_of(const CLI::App& command) {
+// An option's long names first: of those that are as near, the first is taken.
+std::vector<std::string> flags_of(const CommandInfo& command) {
   std::vector<std::string> names;
-  for (const CLI::Option* o : command.get_options()) {
-    for (const std::string& n : o->get_lnames()) names.push_back("--" + n);
-    for (const std::string& n : o->get_snames()) names.push_back("-" + n);
+  for (const CommandInfo::Option& o : command.options) {
+    std::vector<std::string> own = o.names;
+    std::stable_partition(own.begin(), own.end(), [](const std::string& n) { return n.starts_with("--"); });
+    names.insert(names.end(), own.begin(), own.end());
   }
   return names;
 }
@@ -54,45 +55,37 @@ int complain(const std::string& command, const std::string& what) {
 }
 
 // No command was given, or one that does not exist: the first word after those that were understood.
-int unknown_command(const CLI::App& app, const std::string& name, const std::vector<std::string>& words) {
+int unknown_command(const CommandInfo& group, const Parsed& wrong, const std::string& name,
+                    const std::vector<std::string>& words) {
   if (words.empty()) {
-    const size_t space = name.rfind(' ');  // the help says the last word itself
-    const std::string before = space == std::string::npos ? "" : name.substr(0, space);
-    std::fputs(app.help(before).c_str(), stderr);
+    std::fputs(wrong.help.c_str(), stderr);
     return kUsage;
   }
   const std::string& word = words.front();
   if (word.starts_with('-'))
-    return complain(name, "there is no option '" + word + "'" + near_miss(word, flags_of(app)));
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  return complain(name, "there is no command '" + word + "'" + near_miss(word, names));
+    return complain(name, "there is no option '" + word + "'" + near_miss(word, flags_of(group)));
+  return complain(name, "there is no command '" + word + "'" + near_miss(word, group.commands));
 }
 
 }  // namespace
 
-int report_usage(const CLI::App& app, const std::exception& error, int argc, const char* const* argv) {
-  const CLI::App* found = &app;
-  std::string name = "ingle";
-  int depth = 1;
-  for (; !found->get_subcommands().empty(); ++depth) {
-    found = found->get_subcommands().front();
-    name += " " + found->get_name();
-  }
-  const CLI::App& command = *found;
-  if (!command.get_subcommands({}).empty())
-    return unknown_command(command, name, {argv + std::min(depth, argc), argv + argc});
-  for (const std::string& word : command.remaining())
+int report_usage(Command app, const Parsed& wrong, int argc, const char* const* argv) {
+  const std::vector<CommandInfo> all = app.describe();
+  const CommandInfo& command =
+      *std::find_if(all.begin(), all.end(), [&](const CommandInfo& c) { return c.path == wrong.path; });
+  const std::string name = wrong.path.empty() ? "ingle" : "ingle " + wrong.path;
+  const auto depth = static_cast<int>(std::count(name.begin(), name.end(), ' ')) + 1;
+  if (!command.commands.empty())
+    return unknown_command(command, wrong, name, {argv + std::min(depth, argc), argv + argc});
+  for (const std::string& word : wrong.remaining)
     if (word.size() > 1 && word.starts_with('-')) {
       const std::string flag = word.substr(0, word.find('='));
       return complain(name, "there is no option '" + flag + "'" + near_miss(flag, flags_of(command)));
     }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    const auto extra = command.remaining();
-    return complain(name, "'" + (extra.empty() ? std::string() : extra.front()) +
+  if (wrong.too_many)
+    return complain(name, "'" + (wrong.remaining.empty() ? std::string() : wrong.remaining.front()) +
                               "' is one argument too many; put a text of several words in quotes");
-  }
-  return complain(name, error.what());
+  return complain(name, wrong.text);
 }
 
 }  // namespace ingle::cli
