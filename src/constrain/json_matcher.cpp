@@ -57,8 +57,30 @@ void set(std::vector<uint64_t>& bits, int32_t i) {
   bits[static_cast<size_t>(i) / 64] |= uint64_t{1} << (i % 64);
 }
 
+// Up to `n` texts that the automaton accepts from `state` on, short ones first. It is trimmed: each way leads
+// to one.
+std::vector<std::string> first_texts(const Dfa& dfa, int32_t state, size_t n) {
+  std::vector<std::string> out;
+  std::vector<std::pair<int32_t, std::string>> open{{state, ""}};
+  for (size_t i = 0; i < open.size() && out.size() < n; ++i) {
+    const auto [at, text] = open[i];
+    if (dfa.label[static_cast<size_t>(at)] >= 0) out.push_back(text);
+    for (int b = 0x20; b < 256 && open.size() < 64 * n; ++b) {
+      if (b == '"' || b == '\\') continue;
+      if (const int32_t to = dfa.step(at, static_cast<uint8_t>(b)); to >= 0)
+        open.emplace_back(to, text + static_cast<char>(b));
+    }
+  }
+  return out;
+}
+
 bool any_node(const std::vector<int32_t>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](int32_t n) { return n >= 0; });
+}
+
+template <class FramePtr>
+bool unique(const FramePtr& frame) {
+  return frame && frame->array && frame->array->unique;
 }
 
 }  // namespace
@@ -139,8 +161,10 @@ void JsonMatcher::step(Thread t, uint8_t byte) {
     case Mode::value:
       return begin_value(std::move(t), byte);
     case Mode::text: {
-      const Step s = t.string.take(byte, *t.shape->text, t.shape->high, nullptr);
-      if (s == Step::more) add(std::move(t));
+      const bool apart = writing() && unique(t.frame);
+      if (apart && byte == '\\' && t.string.stage == 0) return;
+      const Step s = t.string.take(byte, *t.shape->text, t.shape->high, apart ? &t.key : nullptr);
+      if (s == Step::more && new_item(t)) add(std::move(t));
       if (s == Step::closed && t.string.length >= t.shape->low) end_value(std::move(t));
       return;
     }
@@ -179,7 +203,7 @@ void JsonMatcher::begin_value(Thread t, uint8_t byte) {
     if (!allowed) return;
     t.mode = Mode::word;
     t.word = rest;
-    add(std::move(t));
+    if (new_item(t)) add(std::move(t));
   };
   switch (byte) {
     case 'n':
@@ -194,7 +218,7 @@ void JsonMatcher::begin_value(Thread t, uint8_t byte) {
         own.mode = Mode::text;
         own.shape = &shape;
         own.string.state = shape.text->start;
-        add(std::move(own));
+        if (new_item(own)) add(std::move(own));
       }
       return;
     case '[':
@@ -240,7 +264,7 @@ void JsonMatcher::in_number(Thread t, uint8_t byte) {
     Thread done;
     done.frame = t.frame;
     done.mode = Mode::after;
-    if (t.frame && t.frame->array && t.frame->array->unique) {
+    if (unique(t.frame)) {
       // The byte at hand belongs to what follows.
       text_.pop_back();
       std::vector<Thread> kept;
@@ -255,10 +279,35 @@ void JsonMatcher::in_number(Thread t, uint8_t byte) {
   }
   if (t.number.take(byte) == Step::dead) return;
   if (writing() && !t.rule->free() && (t.number.stage >= 6 || !t.rule->can_begin(t.number.text))) return;
-  add(std::move(t));
+  if (new_item(t)) add(std::move(t));
 }
 
 // ---- Objects ----
+
+// Can the key that has begun still become one that may come, and was not there?
+bool JsonMatcher::new_key(const Thread& t) const {
+  const ObjectShape& shape = *t.frame->object;
+  const auto& reach = shape.reach[static_cast<size_t>(t.string.state)];
+  bool unnamed = false;
+  for (size_t c = 0; c < shape.classes.size(); ++c) {
+    const auto number = static_cast<int32_t>(c);
+    if (!has(reach, number) || !has(t.allowed, number)) continue;
+    if (shape.classes[c].name >= 0) return true;
+    unnamed = true;
+  }
+  const std::vector<std::string>& others = t.frame->others;
+  if (!unnamed || !writing() || others.empty()) return unnamed;
+  for (const std::string& rest :
+       first_texts(shape.keys, t.string.state, others.size() + shape.classes.size() + 1)) {
+    int32_t state = t.string.state;
+    for (const char c : rest) state = shape.keys.step(state, static_cast<uint8_t>(c));
+    const int32_t number = shape.keys.label[static_cast<size_t>(state)];
+    if (has(t.allowed, number) && shape.classes[static_cast<size_t>(number)].name < 0 &&
+        std::find(others.begin(), others.end(), t.key + rest) == others.end())
+      return true;
+  }
+  return false;
+}
 
 void JsonMatcher::begin_key(Thread t) {
   const ObjectShape& shape = *t.frame->object;
@@ -276,9 +325,7 @@ void JsonMatcher::begin_key(Thread t) {
   t.string = {};
   t.string.state = shape.keys.start;
   t.key.clear();
-  const auto& reach = shape.reach[static_cast<size_t>(t.string.state)];
-  for (size_t w = 0; w < reach.size(); ++w)
-    if (reach[w] & t.allowed[w]) return add(std::move(t));
+  if (new_key(t)) add(std::move(t));
 }
 
 void JsonMatcher::in_key(Thread t, uint8_t byte) {
@@ -287,9 +334,7 @@ void JsonMatcher::in_key(Thread t, uint8_t byte) {
   const Step s = t.string.take(byte, shape.keys, kUnbounded, &t.key);
   if (s == Step::closed) return end_key(t);
   if (s == Step::dead) return;
-  const auto& reach = shape.reach[static_cast<size_t>(t.string.state)];
-  for (size_t w = 0; w < reach.size(); ++w)
-    if (reach[w] & t.allowed[w]) return add(std::move(t));
+  if (new_key(t)) add(std::move(t));
 }
 
 void JsonMatcher::end_key(const Thread& t) {
@@ -318,6 +363,44 @@ void JsonMatcher::end_key(const Thread& t) {
 }
 
 // ---- Arrays ----
+
+// Where items must differ, can the scalar that has begun still become one that was not there? Of arrays and
+// objects as items this is not asked.
+bool JsonMatcher::new_item(const Thread& t) const {
+  if (!writing() || !unique(t.frame) || t.frame->items.empty()) return true;
+  const std::vector<std::string>& items = t.frame->items;
+  const auto there = [&](const std::string& text) {
+    return std::find(items.begin(), items.end(), text) != items.end();
+  };
+  if (t.mode == Mode::word) return !there(*t.word == 'u' ? "null" : *t.word == 'r' ? "true" : "false");
+  if (t.mode == Mode::number) {
+    if (t.number.stage >= 6) return false;
+    NumberRule rule = *t.rule;
+    for (const std::string& item : items)
+      if (item[0] == '-' || (item[0] >= '0' && item[0] <= '9'))
+        if (const auto value = Decimal::parse(item)) rule.not_equal.push_back(*value);
+    return rule.can_begin(t.number.text);
+  }
+  // One text more than there are items: one of them is new.
+  for (const std::string& rest : first_texts(*t.shape->text, t.string.state, items.size() + 1)) {
+    Json whole;
+    whole.kind = Json::Kind::string;
+    whole.text = t.key + rest;
+    if (!there(to_text(whole))) return true;
+  }
+  return false;
+}
+
+bool JsonMatcher::another_item(const FramePtr& frame) {
+  if (!writing() || !unique(frame)) return true;
+  std::vector<Thread> kept;
+  std::swap(kept, next_);
+  for (const char byte : std::string_view("\"-0123456789tfn[{"))
+    begin_item(frame, static_cast<uint8_t>(byte));
+  const bool possible = !next_.empty();
+  std::swap(kept, next_);
+  return possible;
+}
 
 void JsonMatcher::begin_item(const FramePtr& frame, uint8_t byte) {
   const ArrayShape& shape = *frame->array;
@@ -350,7 +433,7 @@ void JsonMatcher::end_value(Thread t) {
   Thread done;
   done.mode = Mode::after;
   done.frame = t.frame;
-  if (t.frame && t.frame->array && t.frame->array->unique) {
+  if (unique(t.frame)) {
     std::string canonical;
     write_canonical(canonical, parse_json(std::string_view(text_).substr(t.frame->item_begin), "item"));
     const auto& items = t.frame->items;
@@ -382,7 +465,7 @@ void JsonMatcher::after(const Thread& t, uint8_t byte) {
   if (byte == ']') return close(t);
   const ArrayShape& shape = *t.frame->array;
   if (byte != ',' || (shape.high != kUnbounded && t.frame->count >= shape.high)) return;
-  if (!any_node(shape.at(t.frame->count))) return;
+  if (!any_node(shape.at(t.frame->count)) || !another_item(t.frame)) return;
   Thread next;
   next.frame = t.frame;
   next.mode = Mode::item;

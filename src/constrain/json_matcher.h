@@ -76,6 +76,9 @@ class JsonMatcher : public Matcher {
   void end_value(Thread thread);
   void close(const Thread& thread);
   void add(Thread thread);
+  bool new_key(const Thread& thread) const;
+  bool new_item(const Thread& thread) const;
+  bool another_item(const FramePtr& frame);
   bool writing() const { return purpose_ == Purpose::write; }
 
   std::shared_ptr<const JsonMachine> machine_;
