@@ -7,7 +7,18 @@
 
 namespace ingle::capi {
 
-enum class Kind : uint32_t { error = 1, text, tokens, options, runtime, model, tokenizer, sampler, session, chat_template };
+enum class Kind : uint32_t {
+  error = 1,
+  text,
+  tokens,
+  options,
+  runtime,
+  model,
+  tokenizer,
+  sampler,
+  session,
+  chat_template
+};
 
 constexpr uint32_t kTagBase = 0x1e91e500;  // the low byte is the kind; 0: released
 constexpr int32_t kImmortal = -1;          // the count of a static object

@@ -22,9 +22,9 @@ class Sequence {
   // Appends tokens and computes them. On an error (Code::cancelled, numeric, out_of_memory) the sequence is
   // as before.
   void feed(std::span<const int32_t> tokens, const FeedOptions& options);
-  // One token for each of several sequences of one runner, all in one step: the bits are those of feeding each
-  // alone. `status` (one per sequence) says how it went; a sequence whose step is not `ok` is as before. Throws
-  // with all of them as before (Code::out_of_memory, invalid_argument).
+  // One token for each of several sequences of one runner, all in one step: the bits are those of feeding
+  // each alone. `status` (one per sequence) says how it went; a sequence whose step is not `ok` is as before.
+  // Throws with all of them as before (Code::out_of_memory, invalid_argument).
   static void feed_each(std::span<Sequence* const> sequences, std::span<const int32_t> tokens,
                         std::span<backends::StepStatus> status);
   // Logits are gone until the next feed. Where the state cannot be cut back to n tokens (recurrent models),

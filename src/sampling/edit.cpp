@@ -14,7 +14,8 @@ void EditStage::apply(Candidates& c) {
   const std::span<const int32_t> changed = ids();
   constexpr size_t kFew = 8;  // more are looked up faster in a list by id
   if (!c.by_id && changed.size() > kFew) {
-    std::sort(c.list.begin(), c.list.end(), [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
+    std::sort(c.list.begin(), c.list.end(),
+              [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
     c.by_id = true;
     c.sorted = false;
   }
