@@ -165,8 +165,8 @@ TEST_CASE("experts' weights may have any format", "[backends][experts]") {
 }
 
 TEST_CASE("a token's experts give the same bits whoever else is there", "[backends][experts]") {
-  const std::vector<std::vector<int32_t>> ids = {random_tokens(70, 21, 1), random_tokens(7, 21, 2),
-                                                 random_tokens(33, 21, 3)};
+  const std::vector<std::vector<int32_t>> ids = {random_tokens(33, 21, 1), random_tokens(5, 21, 2),
+                                                 random_tokens(12, 21, 3)};
   for (const std::string format : {"q4_k", "f32"})
     for (const int64_t width : {256, 768})
       for (const bool plain : {false, true}) {
@@ -191,12 +191,13 @@ TEST_CASE("a token's experts give the same bits whoever else is there", "[backen
         }
         for (const int threads : {1, 2, 3})
           for (const std::string kernel : {"", "plain"}) {
+            if (threads != 2 && !kernel.empty()) continue;  // slow, and threads do not know of kernels
             CAPTURE(format, width, plain, threads, kernel);
             Running on(make_plan(s), "cpu", threads, kernel);
             CHECK(logits(on, ids) == alone);
           }
         // Each sequence by itself, in chunks.
-        for (const size_t chunk : {7, 64}) {
+        for (const size_t chunk : {7, 32}) {
           CAPTURE(format, width, plain, chunk);
           Running on(make_plan(s), "cpu", 2);
           std::vector<float> chunks;
