@@ -3,6 +3,7 @@
 option(INGLE_WERROR "Treat warnings as errors" OFF)
 option(INGLE_COVERAGE "Instrument for gcov" OFF)
 option(INGLE_LIBFUZZER "Build the fuzz targets with libFuzzer (clang)" OFF)
+option(INGLE_PRECOMPILE "Precompile the standard headers for the rooms: quicker, but hides a forgotten #include" OFF)
 set(INGLE_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 
 function(ingle_compile_options target)
@@ -26,6 +27,10 @@ function(ingle_room name)
     target_link_libraries(ingle_${name} PUBLIC ingle_${used})
   endforeach()
   target_link_libraries(ingle_${name} PRIVATE ${ROOM_PACKAGES})
+  if(INGLE_PRECOMPILE AND NOT name STREQUAL kernels)  # whose units see next to nothing
+    target_precompile_headers(ingle_${name} PRIVATE <algorithm> <array> <functional> <map> <memory> <optional> <span>
+                                                    <string> <string_view> <unordered_map> <variant> <vector>)
+  endif()
   set_property(GLOBAL APPEND PROPERTY INGLE_ROOMS ingle_${name})
   set_property(GLOBAL APPEND PROPERTY INGLE_ROOM_PACKAGES ${ROOM_PACKAGES})
 endfunction()

@@ -133,7 +133,7 @@ TEST_CASE("codes have names", "[capi]") {
   CHECK(ingle_code_name(-1) != nullptr);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(INGLE_SANITIZED)
 namespace {
 
 // In a process of its own with little memory: 0, or the number of what went wrong.

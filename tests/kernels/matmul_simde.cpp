@@ -2,7 +2,7 @@
 // machines without AVX-512. Needs SIMDe, and a build that inlines (wide vectors may not cross calls).
 #include "support/catch.h"
 
-#if __has_include(<simde/x86/avx512.h>) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
+#if __has_include(<simde/x86/avx512.h>) && defined(__OPTIMIZE__) && !defined(INGLE_SANITIZED)
 #define INGLE_SIMDE "kernels/simde_shim.h"
 #pragma GCC diagnostic ignored "-Wpsabi"  // wide vectors pass between functions of this file only
 #pragma GCC diagnostic push
