@@ -23,17 +23,17 @@ class Reader {
     try {
       pbf_reader message(bytes.data(), bytes.size());
       while (message.next()) {
-        switch (message.tag()) {
-          case 1:
+        switch (message.tag_and_type()) {
+          case tag_and_type(1, pbf_wire_type::length_delimited):
             read_piece(message.get_message());
             break;
-          case 2:
+          case tag_and_type(2, pbf_wire_type::length_delimited):
             read_trainer(message.get_message());
             break;
-          case 3:
+          case tag_and_type(3, pbf_wire_type::length_delimited):
             read_normalizer(message.get_message());
             break;
-          case 5:
+          case tag_and_type(5, pbf_wire_type::length_delimited):
             read_denormalizer(message.get_message());
             break;
           default:
