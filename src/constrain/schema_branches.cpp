@@ -59,10 +59,6 @@ bool names_type(const std::string& name, Type type) {
   return false;
 }
 
-struct TypeWord {
-  bool allowed = true, integer_only = false;
-};
-
 }  // namespace
 
 bool contradicts(const Branch& b, Type type) {
@@ -97,14 +93,11 @@ Literal BranchCompiler::child(int schema, const Json& value, const std::string& 
 }
 
 int32_t BranchCompiler::pattern(const std::string& source, const std::string& where) {
-  const auto [at, fresh] = by_source_.emplace("/" + source, static_cast<int32_t>(languages_.size()));
-  if (fresh) {
-    languages_.push_back(nullptr);
-    languages_.back() = std::make_shared<const Dfa>(compile_regex(source, Anchoring::search, budget_, where));
-  }
-  if (!languages_[static_cast<size_t>(at->second)])
-    languages_[static_cast<size_t>(at->second)] = std::make_shared<const Dfa>();
-  return at->second;
+  const std::string key = "/" + source;
+  if (const auto known = by_source_.find(key); known != by_source_.end()) return known->second;
+  // Noted when it has compiled: one that is refused is refused again, not taken for an empty language.
+  languages_.push_back(std::make_shared<const Dfa>(compile_regex(source, Anchoring::search, budget_, where)));
+  return by_source_.emplace(key, static_cast<int32_t>(languages_.size()) - 1).first->second;
 }
 
 int32_t BranchCompiler::text_language(const std::string& text) {
