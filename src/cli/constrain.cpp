@@ -12,7 +12,7 @@ struct ConstrainFlags {
   bool formats = false, compact = false, jsonl = false;
 };
 
-// With a tokenizer: the text's own ids must be offered one by one, and then the end.
+// With a tokenizer: what its ids for the text spell, which normalisation may have changed.
 bool accepts(const Grammar& grammar, const Tokenizer* tokenizer, const std::string& text) {
   if (!tokenizer) return grammar.accepts(text);
   return grammar.accepts(tokenizer->decode(tokenizer->encode(text)));

@@ -10,14 +10,6 @@
 namespace ingle::constrain {
 namespace {
 
-struct VectorHash {
-  size_t operator()(const std::vector<int32_t>& v) const {
-    uint64_t h = 0x9E3779B97F4A7C15u;
-    for (const int32_t x : v) h = (h ^ static_cast<uint32_t>(x)) * 0xBF58476D1CE4E5B9u + (h >> 29);
-    return static_cast<size_t>(h);
-  }
-};
-
 std::vector<char> live_states(const Dfa& dfa) {
   const auto n = static_cast<size_t>(dfa.size()), width = static_cast<size_t>(dfa.n_classes);
   std::vector<std::vector<int32_t>> before(n);
@@ -45,6 +37,12 @@ std::vector<char> live_states(const Dfa& dfa) {
 }
 
 }  // namespace
+
+size_t StatesHash::operator()(const std::vector<int32_t>& states) const {
+  uint64_t h = 0x9E3779B97F4A7C15u;
+  for (const int32_t x : states) h = (h ^ static_cast<uint32_t>(x)) * 0xBF58476D1CE4E5B9u + (h >> 29);
+  return static_cast<size_t>(h);
+}
 
 void Budget::take(int64_t& field, int64_t n, const std::string& where) {
   if (n > field)
@@ -190,7 +188,7 @@ Dfa product(std::span<const Dfa* const> parts, std::span<const char> required, c
     first.push_back(parts[i]->start);
     if (required[i] && parts[i]->start < 0) return out;
   }
-  std::unordered_map<std::vector<int32_t>, int32_t, VectorHash> numbers{{first, 0}};
+  std::unordered_map<std::vector<int32_t>, int32_t, StatesHash> numbers{{first, 0}};
   std::vector<std::vector<int32_t>> order{first};
   for (size_t i = 0; i < order.size(); ++i) {
     Budget::take(budget.dfa_states, 1, where);

@@ -13,6 +13,10 @@
 
 namespace ingle::constrain {
 
+struct StatesHash {  // of a set or a tuple of states
+  size_t operator()(const std::vector<int32_t>& states) const;
+};
+
 // What compiling may spend; passing it is Code::unsupported.
 struct Budget {
   int64_t dfa_states = 100'000;  // all automata together

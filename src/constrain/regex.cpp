@@ -126,14 +126,6 @@ class Builder {
   const std::string& where_;
 };
 
-struct SetHash {
-  size_t operator()(const std::vector<int32_t>& v) const {
-    uint64_t h = 0x9E3779B97F4A7C15u;
-    for (const int32_t x : v) h = (h ^ static_cast<uint32_t>(x)) * 0xBF58476D1CE4E5B9u + (h >> 29);
-    return static_cast<size_t>(h);
-  }
-};
-
 // Sets of NFA states become the DFA's.
 class Determiniser {
  public:
@@ -223,7 +215,7 @@ class Determiniser {
   const std::string& where_;
   std::vector<int64_t> mark_;
   int64_t round_ = 0;
-  std::unordered_map<std::vector<int32_t>, int32_t, SetHash> numbers_;
+  std::unordered_map<std::vector<int32_t>, int32_t, StatesHash> numbers_;
   std::vector<std::vector<int32_t>> order_;
   std::vector<uint8_t> sample_;
   Dfa out_;
