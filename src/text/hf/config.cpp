@@ -1,8 +1,10 @@
 #include "text/hf/config.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/error.h"
+#include "text/special_tokens.h"
 
 namespace ingle::text::hf {
 namespace {
@@ -129,6 +131,23 @@ TokenizerConfig read_tokenizer_config(const FolderReader& read, const std::strin
     }
   }
   return out;
+}
+
+std::vector<TokenId> generation_ends(const std::vector<AddedToken>& added, const TokenizerConfig& config,
+                                     std::optional<TokenId> eos, int64_t size) {
+  std::vector<TokenId> ends;
+  for (const AddedToken& token : added) {
+    if (token.special && ends_generation_by_name(token.content))
+      ends.push_back(static_cast<TokenId>(token.id));
+  }
+  // Configurations name ids that the vocabulary lacks; such a one never comes up.
+  for (const int64_t id : config.ends) {
+    if (id >= 0 && id < size) ends.push_back(static_cast<TokenId>(id));
+  }
+  if (eos) ends.push_back(*eos);
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  return ends;
 }
 
 }  // namespace ingle::text::hf

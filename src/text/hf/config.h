@@ -28,6 +28,11 @@ struct TokenizerConfig {
 // Reads what is there; nothing is needed.
 TokenizerConfig read_tokenizer_config(const FolderReader& read, const std::string& folder);
 
+// The ids that end a generation, of a vocabulary of `size` tokens: special ones that are named for it, the
+// configuration's, and `eos`. Ascending, each once.
+std::vector<TokenId> generation_ends(const std::vector<AddedToken>& added, const TokenizerConfig& config,
+                                     std::optional<TokenId> eos, int64_t size);
+
 // An entry of "added_tokens" (with its id) or a value of "added_tokens_decoder" (without).
 AddedToken read_added_token(const Node& node);
 

@@ -170,18 +170,7 @@ void JsonTokenizer::set_special(const TokenizerConfig& config) {
   if (!s.eos && !after.empty()) s.eos = after.back();
   s.add_bos = s.bos && std::find(before.begin(), before.end(), *s.bos) != before.end();
   s.add_eos = s.eos && std::find(after.begin(), after.end(), *s.eos) != after.end();
-  std::vector<TokenId>& ends = s.end_of_generation;
-  for (const AddedToken& token : added_) {
-    if (token.special && ends_generation_by_name(token.content))
-      ends.push_back(static_cast<TokenId>(token.id));
-  }
-  // Configurations name ids that the vocabulary lacks; such a one never comes up.
-  for (const int64_t id : config.ends) {
-    if (id >= 0 && id < size()) ends.push_back(static_cast<TokenId>(id));
-  }
-  if (s.eos) ends.push_back(*s.eos);
-  std::sort(ends.begin(), ends.end());
-  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  s.end_of_generation = generation_ends(added_, config, s.eos, size());
 }
 
 size_t JsonTokenizer::index(TokenId id) const {

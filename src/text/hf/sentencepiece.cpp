@@ -150,18 +150,7 @@ void SentencePieceTokenizer::set_special(const TokenizerConfig& config) {
   s.unknown = model_.vocabulary.special.unknown;
   s.add_bos = s.bos && config.add_bos.value_or(true);
   s.add_eos = s.eos && config.add_eos.value_or(unigram_ && !s.bos);
-  std::vector<TokenId>& ends = s.end_of_generation;
-  for (const AddedToken& token : added_) {
-    if (token.special && ends_generation_by_name(token.content))
-      ends.push_back(static_cast<TokenId>(token.id));
-  }
-  // Configurations name ids that the vocabulary lacks; such a one never comes up.
-  for (const int64_t id : config.ends) {
-    if (id >= 0 && id < size()) ends.push_back(static_cast<TokenId>(id));
-  }
-  if (s.eos) ends.push_back(*s.eos);
-  std::sort(ends.begin(), ends.end());
-  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  s.end_of_generation = generation_ends(added_, config, s.eos, size());
 }
 
 size_t SentencePieceTokenizer::index(TokenId id) const {
