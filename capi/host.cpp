@@ -53,7 +53,7 @@ std::shared_ptr<Reader> reader_argument(const ingle_reader* reader) {
   return std::make_shared<Reader>(r);
 }
 
-ModelReader model_reader(std::shared_ptr<Reader> reader) {
+ModelReader model_reader(const std::shared_ptr<Reader>& reader) {
   ModelReader out;
   out.name = reader->reader.name ? reader->reader.name : "reader";
   out.size = reader->reader.size;
@@ -71,7 +71,7 @@ std::shared_ptr<LentStage> stage_argument(const ingle_stage* stage) {
   return std::make_shared<LentStage>(s);
 }
 
-CustomStage custom_stage(std::shared_ptr<LentStage> lent) {
+CustomStage custom_stage(const std::shared_ptr<LentStage>& lent) {
   CustomStage out;
   out.name = lent->name;
   out.apply = [lent](std::span<const TokenId> accepted, std::span<const TokenId> ids,

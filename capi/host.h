@@ -21,7 +21,7 @@ struct Reader {
   bool lent = false;
 };
 std::shared_ptr<Reader> reader_argument(const ingle_reader* reader);
-ModelReader model_reader(std::shared_ptr<Reader> reader);
+ModelReader model_reader(const std::shared_ptr<Reader>& reader);
 
 // A sampler's stage, which the options and the samplers made of them keep. `lent` is set after it was added.
 struct LentStage {
@@ -36,6 +36,6 @@ struct LentStage {
   bool lent = false;
 };
 std::shared_ptr<LentStage> stage_argument(const ingle_stage* stage);
-CustomStage custom_stage(std::shared_ptr<LentStage> lent);
+CustomStage custom_stage(const std::shared_ptr<LentStage>& lent);
 
 }  // namespace ingle::capi

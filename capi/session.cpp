@@ -161,7 +161,11 @@ ingle_code ingle_session_generate(ingle_session* session, ingle_sampler* sampler
       if (!callback) continue;
       ingle_event told = INGLE_EVENT_INIT;
       fill(told, *s);
-      if (callback(&told, user) != 0 && how == INGLE_FINISH_NONE) how = INGLE_FINISH_CANCELLED;
+      if (callback(&told, user) == 0 || how != INGLE_FINISH_NONE) continue;
+      s->session.cancel();  // so that the session knows too that the answer has ended
+      const ingle::TokenEvent& last = advance(*s, [&] { return s->session.next(chooser->sampler); });
+      how = static_cast<int32_t>(last.finish);
+      if (out) text += last.text;
     }
     if (out) *out = new ingle_text(std::move(text));
     if (finish) *finish = how;

@@ -196,7 +196,8 @@ typedef struct ingle_stage {
 #define INGLE_STAGE_INIT \
   { sizeof(ingle_stage), 0, NULL, NULL, NULL, NULL }
 
-/* Returns 0 to go on; anything else ends the answer there. */
+/* Returns 0 to go on; anything else ends the answer there (INGLE_FINISH_CANCELLED), and is not called again.
+ */
 typedef int32_t(INGLE_CALL* ingle_event_callback)(const ingle_event* event, void* user);
 /* The logits [n_vocab] that follow the token at `position`. Returns 0 to go on; anything else cancels. */
 typedef int32_t(INGLE_CALL* ingle_score_callback)(int64_t position, const float* logits, int64_t n_vocab,

@@ -6,6 +6,7 @@
 #include "api/session_impl.h"
 #include "core/error.h"
 #include "sampling/chain.h"
+#include "text/template/utf8.h"
 
 namespace ingle {
 namespace {
@@ -28,6 +29,9 @@ void check(const GenerateOptions& o) {
     if (s.empty() || s.size() > kMaxStopBytes)
       fail(Code::invalid_argument, "option stop",
            format("a stop string of {} bytes, expected 1 to {}", s.size(), kMaxStopBytes));
+  for (const std::string& s : o.stop)
+    if (!text::jinja::is_utf8(s))  // answers are whole characters: it could never be met
+      fail(Code::invalid_argument, "option stop", "a stop string is not UTF-8");
 }
 
 }  // namespace

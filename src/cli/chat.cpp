@@ -52,7 +52,7 @@ class Chat {
       } catch (const Error& e) {
         code = report(e);
       }
-      if (code != kOk && !terminal) return code;
+      if (InterruptScope::terminated() || (code != kOk && !terminal)) return code;
     }
   }
 
@@ -126,7 +126,7 @@ class Chat {
     if (InterruptScope::interrupted()) {
       // It may have come too late to end this answer; the next one must not hear of it.
       if (finish != Finish::cancelled) use_up_cancel();
-      return kInterrupted;
+      return InterruptScope::exit_code();
     }
     return finish == Finish::context ? report_full(session_, flags_.sampling.context) : kOk;
   }
@@ -146,9 +146,7 @@ class Chat {
     while (event.finish == Finish::none) {
       event = session_.next(sampler_);
       text += event.text;
-      std::fwrite(event.text.data(), 1, event.text.size(), stdout);
-      std::fflush(stdout);
-      check_stdout();
+      print_answer(event.text);
     }
     return {std::move(text), event.finish};
   }

@@ -21,10 +21,11 @@ int64_t now_ms() {
 }
 
 std::atomic<Session*> running_session{nullptr};
-std::atomic<bool> in_scope{false}, was_interrupted{false};
+std::atomic<bool> in_scope{false};
+std::atomic<int> interrupting{0};  // the signal
 
-void on_interrupt(int) {
-  if (!in_scope || was_interrupted.exchange(true)) _exit(kInterrupted);
+void on_interrupt(int number) {
+  if (!in_scope || interrupting.exchange(number) != 0) _exit(128 + number);
   if (Session* session = running_session.load()) session->cancel();
 }
 
@@ -42,7 +43,7 @@ int exit_code(const Error& error) {
     case Code::context_full:
       return kContextFull;
     case Code::cancelled:
-      return kInterrupted;
+      return InterruptScope::exit_code();
     case Code::invalid_argument:
       return kUsage;
     default:
@@ -79,13 +80,15 @@ void Progress::update(float fraction) {
 
 void catch_interrupts() {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is then an error like a full disk
-  struct sigaction action {};
-  sigaction(SIGINT, nullptr, &action);
-  if (action.sa_handler == SIG_IGN) return;  // a job in the background stays undisturbed
-  action = {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction action {};
+    sigaction(number, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;  // a job in the background stays undisturbed
+    action = {};
+    action.sa_handler = on_interrupt;
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+  }
 }
 
 InterruptScope::InterruptScope(Session* session) : before_(in_scope) {
@@ -97,11 +100,13 @@ InterruptScope::~InterruptScope() {
   in_scope = before_;
 }
 void InterruptScope::watch(Session& session) { running_session = &session; }
-bool InterruptScope::interrupted() { return was_interrupted; }
+bool InterruptScope::interrupted() { return interrupting != 0; }
+bool InterruptScope::terminated() { return interrupting == SIGTERM; }
+int InterruptScope::exit_code() { return terminated() ? kTerminated : kInterrupted; }
 void InterruptScope::check() {
-  if (was_interrupted) throw Error(Code::cancelled, "ingle", "interrupted");
+  if (interrupted()) throw Error(Code::cancelled, "ingle", "interrupted");
 }
-void InterruptScope::clear() { was_interrupted = false; }
+void InterruptScope::clear() { interrupting = 0; }
 
 void open_missing_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
@@ -144,14 +149,29 @@ std::string read_text_file(const std::string& path) {
 }
 
 bool read_line(std::string& line) {
-  if (std::getline(std::cin, line)) return true;
+  constexpr size_t kMost = size_t{64} << 20;
+  line.clear();
+  std::streambuf& in = *std::cin.rdbuf();
+  for (int c; (c = in.sbumpc()) != EOF;) {
+    if (c == '\n') return true;
+    if (line.size() == kMost)
+      throw Error(Code::io, "stdin", "a line is longer than 64 MiB, the most that is taken");
+    line += static_cast<char>(c);
+  }
   const int number = errno;
   if (std::ferror(stdin)) fail_with_errno("stdin", number);  // the stream itself takes that for the end
-  return false;
+  return !line.empty();
 }
 
 void check_stdout() {
   if (std::ferror(stdout)) throw Error(Code::io, "stdout", "cannot be written");
+}
+
+void print_answer(const std::string& text) {
+  const std::string shown = isatty(STDOUT_FILENO) ? printable(text) : text;
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+  std::fflush(stdout);
+  check_stdout();
 }
 
 void print_stats(const Session& session, const Model& model) {

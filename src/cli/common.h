@@ -23,6 +23,7 @@ enum Exit : int {
   kContextFull = 6,
   kCheckFailed = 7,
   kInterrupted = 130,
+  kTerminated = 143,
 };
 int exit_code(const Error& error);
 int report(const Error& error);  // on stderr, with the hint; returns the exit code
@@ -80,8 +81,8 @@ class Progress {
   int last_ = -1;
 };
 
-// Ctrl-C ends the process with kInterrupted: at once, or, while a scope lives, by the running call's own end
-// (what was begun is tidied up), and at once the second time.
+// Ctrl-C ends the process with kInterrupted, SIGTERM with kTerminated: at once, or, while a scope lives, by
+// the running call's own end (what was begun is tidied up), and at once the second time.
 void catch_interrupts();
 class InterruptScope {
  public:
@@ -89,7 +90,9 @@ class InterruptScope {
   ~InterruptScope();
   void watch(Session& session);  // Ctrl-C cancels it
   static bool interrupted();
-  static void check();  // throws Code::cancelled
+  static bool terminated();  // by SIGTERM, after which nothing is begun
+  static int exit_code();    // kInterrupted or kTerminated
+  static void check();       // throws Code::cancelled
   static void clear();
 
  private:
@@ -105,12 +108,15 @@ void open_missing_descriptors();
 // soon does.
 std::string read_stdin();
 std::string read_text_file(const std::string& path);  // the same of a file, which may be a pipe
-bool read_line(std::string& line);  // of stdin; false at the end, Code::io when it cannot be read
+// Of stdin; false at the end. Code::io when it cannot be read, or is longer than 64 MiB.
+bool read_line(std::string& line);
 // What goes to stdout could not be written: there is no point in going on.
 void check_stdout();
 void print_stats(const Session& session, const Model& model);
 std::vector<TokenId> parse_ids(const std::string& text, const char* where);  // "1,2,3", white space allowed
 std::string finish_name(Finish finish);
+// A model's text on stdout, at once. What could steer a terminal is made printable when stdout is one.
+void print_answer(const std::string& text);
 // Text of a file, fit for a terminal: what could steer it becomes "\xNN".
 std::string printable(const std::string& text);
 

@@ -81,10 +81,12 @@ int run_beams(const RunFlags& flags, Session& session) {
           {{"text", b.text}, {"ids", b.ids}, {"score", b.score}, {"finish", finish_name(b.finish)}});
     print_json(all);
   } else if (options.results == 1) {
-    std::fwrite(found[0].text.data(), 1, found[0].text.size(), stdout);
-    std::fputc('\n', stdout);
+    print_answer(found[0].text + "\n");
   } else {
-    for (const Beam& b : found) std::printf("%.4f\t%s\n", b.score, b.text.c_str());
+    for (const Beam& b : found) {
+      std::printf("%.4f\t", b.score);
+      print_answer(b.text + "\n");
+    }
   }
   return found[0].finish == Finish::context ? report_full(session, flags.sampling.context) : kOk;
 }
@@ -122,11 +124,7 @@ int run(const RunFlags& flags, bool prompt_given) {
     event = negative ? session.next_guided(sampler, *negative, flags.guidance) : session.next(sampler);
     if (event.id >= 0) ids.push_back(event.id);
     text += event.text;
-    if (!flags.common.json) {
-      std::fwrite(event.text.data(), 1, event.text.size(), stdout);
-      std::fflush(stdout);
-      check_stdout();
-    }
+    if (!flags.common.json) print_answer(event.text);
   }
   if (flags.common.json)
     print_json({{"text", text}, {"ids", ids}, {"finish", finish_name(event.finish)}});
@@ -134,7 +132,7 @@ int run(const RunFlags& flags, bool prompt_given) {
     std::fputc('\n', stdout);
   if (flags.sampling.stats) print_stats(session, model);
   if (event.finish == Finish::context) return report_full(session, flags.sampling.context);
-  return event.finish == Finish::cancelled ? kInterrupted : kOk;
+  return event.finish == Finish::cancelled ? InterruptScope::exit_code() : kOk;
 }
 
 void add_beams(Command command, RunFlags& f) {

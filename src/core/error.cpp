@@ -38,8 +38,23 @@ const char* code_name(Code code) noexcept {
   return "unknown";
 }
 
+namespace {
+
+// Messages quote what stands in files, and a name in a file may be megabytes long.
+std::string bounded(std::string text) {
+  constexpr size_t kMost = 2048;
+  if (text.size() <= kMost) return text;
+  size_t keep = kMost / 2, from = text.size() - kMost / 2;
+  const auto inside = [&](size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80; };
+  while (keep > 0 && inside(keep)) --keep;  // no character is cut
+  while (from < text.size() && inside(from)) ++from;
+  return text.substr(0, keep) + format(" … {} bytes … ", from - keep) + text.substr(from);
+}
+
+}  // namespace
+
 void fail(Code code, std::string where, std::string message, std::string hint) {
-  throw Error(code, std::move(where), std::move(message), std::move(hint));
+  throw Error(code, bounded(std::move(where)), bounded(std::move(message)), bounded(std::move(hint)));
 }
 
 }  // namespace ingle

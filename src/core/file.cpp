@@ -49,6 +49,7 @@ struct OpenFile {
 };
 
 OpenFile open_regular(const std::string& path) {
+  if (path.empty()) fail(Code::not_found, "path", "is empty, expected the name of a file");
   if (path.find('\0') != std::string::npos)
     fail(Code::invalid_argument, path, "the path contains a zero byte");
   int fd = -1;
@@ -204,6 +205,9 @@ ByteSourcePtr from_memory(std::string name, std::span<const std::byte> bytes) {
 ByteSourcePtr from_reader(std::string name, uint64_t size,
                           std::function<bool(uint64_t offset, std::span<std::byte> out)> read_at) {
   if (!read_at) fail(Code::invalid_argument, name, "the reader is empty");
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();  // what an offset into a file can be
+  if (size > kMost)
+    fail(Code::invalid_argument, name, format("the reader's size is {}, expected at most {}", size, kMost));
   return std::make_shared<ReaderSource>(std::move(name), size, std::move(read_at));
 }
 

@@ -35,6 +35,8 @@ TEST_CASE("stop strings end an answer and never leak", "[api]") {
   CHECK(session.generate(greedy, options) == "one STAR two ");
   options.stop = {""};
   CHECK(code_of([&] { session.begin(options); }) == Code::invalid_argument);
+  options.stop = {"\xC3"};
+  CHECK(code_of([&] { session.begin(options); }) == Code::invalid_argument);
   options.stop = std::vector<std::string>(17, "x");
   CHECK(code_of([&] { session.begin(options); }) == Code::invalid_argument);
 }

@@ -156,6 +156,8 @@ TEST_CASE("generate is begin and next in one", "[capi]") {
       nullptr, &finish, text.out(), err));
   CHECK(str(text) == "ab");
   CHECK(finish == INGLE_FINISH_CANCELLED);
+  ingle_event event = INGLE_EVENT_INIT;
+  CHECK_FAILS(ingle_session_next(stopped, s.greedy, &event, err), INGLE_E_INVALID_ARGUMENT, "ended");
 }
 
 TEST_CASE("one call at a time: a callback that calls back is told so", "[capi]") {

@@ -7,6 +7,7 @@ where a run must be interrupted, it is one that would go on for very long, and i
 import json
 import math
 import os
+import pty
 import re
 import shlex
 import shutil
@@ -251,6 +252,31 @@ class Interrupt(Case):
         out, _ = self.interrupt(process)
         self.assertEqual(out, b"")
 
+    def test_quantize_leaves_no_part_of_a_file(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            folder = tempfile.mkdtemp(dir=self.folder)
+            process = self.start("quantize", self.long_model(), os.path.join(folder, "out.gguf"), "q4_k")
+            while not os.listdir(folder) and process.poll() is None:
+                pass
+            process.send_signal(number)
+            process.communicate(timeout=120)
+            self.assertIn(process.returncode, (0, 128 + number))  # 0: it was done before
+            self.assertEqual(os.listdir(folder), ["out.gguf"] if process.returncode == 0 else [])
+
+    def test_termination_during_an_answer(self):
+        for command in ("run", "chat"):
+            process = self.start(command, self.long_model(), *(["Hello"] if command == "run" else []), *self.ENDLESS,
+                                 stdin=subprocess.PIPE)
+            process.stdin.write(b"Hello\n")
+            process.stdin.flush()
+            if command == "run":
+                process.stdin.close()
+                process.stdin = None
+            self.assertNotEqual(process.stdout.read(1), b"")
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 143, err)
+
     def test_while_waiting_for_input(self):
         process = self.start("chat", MODEL, "-n", "1", stdin=subprocess.PIPE)
         process.stdin.write(b"Hello\n")
@@ -264,6 +290,22 @@ class Interrupt(Case):
         process.stdin.flush()
         self.assertNotEqual(process.stdout.read(1), b"")
         self.interrupt(process)
+
+
+class Terminal(Case):
+    def test_an_answer_cannot_steer_it(self):
+        escape = self.ok("tokenize", MODEL, stdin=b"\x1b").out.decode().strip()
+        arguments = ["run", MODEL, "--raw", "Hello", "-n", "3", "--temp", "0", "--logit-bias", escape + "=1000"]
+        self.assertEqual(self.ok(*arguments).out, b"\x1b\x1b\x1b\n")
+        ours, theirs = pty.openpty()
+        try:
+            done = subprocess.run([INGLE, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, timeout=120,
+                                  env=environment())
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(os.read(ours, 1000), b"\\x1b" * 3 + b"\r\n")
+        finally:
+            os.close(ours)
+            os.close(theirs)
 
 
 class Chat(Case):

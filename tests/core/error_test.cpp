@@ -18,6 +18,22 @@ TEST_CASE("an error carries its code, place, message and hint", "[core]") {
   CHECK(std::string(e.what()) == "model.gguf: magic is 0, expected GGUF (fetch it again)");
 }
 
+TEST_CASE("an error's texts are bounded, whatever they quote, and cut between characters", "[core]") {
+  for (size_t shift = 0; shift < 3; ++shift) {
+    std::string name(shift, 'x');
+    for (int i = 0; i < 100000; ++i) name += "\u20AC";
+    const Error e = error_of([&] { fail(Code::corrupt, name, name + "!", name); });
+    for (const std::string* text : {&e.where(), &e.message(), &e.hint()}) {
+      CHECK(text->size() < 2200);
+      const size_t gap = text->find(" \u2026 ");
+      REQUIRE(gap != std::string::npos);
+      CHECK((gap - shift) % 3 == 0);
+      CHECK(text->find("bytes \u2026 \u20AC") != std::string::npos);
+    }
+    CHECK(e.message().back() == '!');
+  }
+}
+
 TEST_CASE("an error without place or hint reads as its message", "[core]") {
   CHECK(std::string(Error(Code::io, "", "broken").what()) == "broken");
   CHECK(std::string(Error(Code::io, "f", "broken").what()) == "f: broken");

@@ -163,6 +163,10 @@ TEST_CASE("a host's reader may fail or throw", "[core]") {
   CHECK(code_with([](uint64_t, std::span<std::byte>) -> bool { throw std::runtime_error("no"); }) ==
         Code::io);
   CHECK(error_of([] { from_reader("none", 1, nullptr); }).code() == Code::invalid_argument);
+  const auto endless =
+      error_of([] { from_reader("pak", UINT64_MAX, [](uint64_t, std::span<std::byte>) { return true; }); });
+  CHECK(endless.code() == Code::invalid_argument);
+  CHECK(endless.message().find("18446744073709551615") != std::string::npos);
 }
 
 TEST_CASE("a host's reader is asked for the range and for nothing when it is empty", "[core]") {
