@@ -15,8 +15,11 @@ class Runner {
   // The workspace grows to the largest step so far, before the step starts (Code::out_of_memory leaves it as
   // it was).
   void step(const backends::Batch& batch);
+  // Grows the workspace ahead of time, for steps of so many tokens, rows of logits and slices.
+  void make_room(int64_t tokens, int64_t wanted, int64_t slices);
 
  private:
+  void grow(int64_t tokens, int64_t wanted, int64_t slices);  // under the mutex
   std::shared_ptr<const backends::Program> program_;
   std::mutex mutex_;
   std::unique_ptr<backends::Workspace> workspace_;

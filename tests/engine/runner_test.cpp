@@ -2,28 +2,11 @@
 // per token.
 #include <atomic>
 #include <cstdlib>
-#include <new>
 #include <thread>
 
+#include "allocations.h"
 #include "golden/support.h"
 #include "support/errors.h"
-
-namespace {
-std::atomic<int64_t> n_allocations{0};
-}
-
-// Not inlined, else GCC 12 takes free() for a mismatch of the operator new that it did not inline.
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  ++n_allocations;
-  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  ++n_allocations;
-  return std::malloc(bytes ? bytes : 1);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 using namespace ingle;
 using namespace ingle::tests;
@@ -100,9 +83,9 @@ TEST_CASE("a decoded token takes no memory", "[engine]") {
     for (int i = 0; i < 300; ++i) {
       // Pages of state are lent as they fill, and what a sequence keeps grows geometrically.
       const bool new_page = s.length() % kv::kPageTokens == 0;
-      const int64_t before = n_allocations + memory.n;
+      const int64_t before = n_allocations() + memory.n;
       s.feed(id, {});
-      const bool took = n_allocations + memory.n != before;
+      const bool took = n_allocations() + memory.n != before;
       if (took && !new_page) ++allocating;
     }
     CAPTURE(file);
@@ -115,9 +98,9 @@ TEST_CASE("a decoded token takes no memory", "[engine]") {
     for (int i = 0; i < 40; ++i) {
       backends::Slice slice{&state, i, id, 1};
       backends::StepStatus status{};
-      const int64_t before = n_allocations + memory.n;
+      const int64_t before = n_allocations() + memory.n;
       model.runner().step({{&slice, 1}, {&status, 1}, logits.data(), nullptr});
-      CHECK(n_allocations + memory.n == before);
+      CHECK(n_allocations() + memory.n == before);
     }
   }
 }
