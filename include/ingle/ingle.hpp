@@ -4,6 +4,7 @@
 #include "ingle/batch.hpp"
 #include "ingle/beams.hpp"
 #include "ingle/chat.hpp"
+#include "ingle/engine.hpp"
 #include "ingle/error.hpp"
 #include "ingle/grammar.hpp"
 #include "ingle/model.hpp"

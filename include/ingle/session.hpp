@@ -29,6 +29,8 @@ enum class Finish : int32_t {
   length = 3,     // max_tokens
   cancelled = 4,  // cancel()
   context = 5,    // the session's context is full
+  deadline = 6,   // the request's deadline has passed (an engine's alone)
+  error = 7,      // it failed (an engine's alone: elsewhere failures are thrown)
 };
 
 struct GenerateOptions {

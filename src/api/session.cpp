@@ -5,8 +5,6 @@
 
 #include "api/session_impl.h"
 #include "core/error.h"
-#include "sampling/chain.h"
-#include "text/template/utf8.h"
 
 namespace ingle {
 namespace {
@@ -14,24 +12,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-void check(const GenerateOptions& o) {
-  constexpr size_t kMaxStops = 16, kMaxStopBytes = 256;
-  if (o.max_tokens < -1)
-    fail(Code::invalid_argument, "option max_tokens", format("is {}, expected -1 or more", o.max_tokens));
-  if (o.top_logprobs < 0 || o.top_logprobs > 64)
-    fail(Code::invalid_argument, "option top_logprobs", format("is {}, expected 0 to 64", o.top_logprobs));
-  if (o.stop.size() > kMaxStops)
-    fail(Code::invalid_argument, "option stop",
-         format("{} stop strings, expected at most {}", o.stop.size(), kMaxStops));
-  for (const std::string& s : o.stop)
-    if (s.empty() || s.size() > kMaxStopBytes)
-      fail(Code::invalid_argument, "option stop",
-           format("a stop string of {} bytes, expected 1 to {}", s.size(), kMaxStopBytes));
-  for (const std::string& s : o.stop)
-    if (!text::jinja::is_utf8(s))  // answers are whole characters: it could never be met
-      fail(Code::invalid_argument, "option stop", "a stop string is not UTF-8");
 }
 
 }  // namespace
@@ -44,9 +24,7 @@ void Session::Impl::compute_pending() {
 }
 
 std::optional<TokenId> Session::Impl::next_to_compute() const {
-  if (!pending || cancelled || (answer && answer->finish != Finish::none)) return std::nullopt;
-  if (answer && answer->options.max_tokens >= 0 && answer->n_tokens >= answer->options.max_tokens)
-    return std::nullopt;
+  if (!pending || cancelled || (answer && (answer->ended() || answer->full()))) return std::nullopt;
   return pending;
 }
 
@@ -80,23 +58,15 @@ void Session::Impl::truncate(int64_t n) {
   answer.reset();
 }
 
-TokenEvent Session::Impl::finish(TokenEvent event, Finish how) {
-  event.text += answer->stops.push(answer->detokenizer.finish());
-  event.text += answer->stops.finish();
-  event.finish = answer->finish = how;
-  return event;
-}
-
 TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
   const Clock::time_point start = Clock::now();
   if (!answer) answer.emplace(m(), GenerateOptions{});
   Answer& a = *answer;
-  if (a.finish != Finish::none)
+  if (a.ended())
     fail(Code::invalid_argument, "next", "the answer has ended", "feed something, or begin() another answer");
   if (all.empty()) fail(Code::invalid_argument, "next", "nothing was fed yet");
-  TokenEvent event;
-  if (cancelled.exchange(false)) return finish(event, Finish::cancelled);
-  if (a.options.max_tokens >= 0 && a.n_tokens >= a.options.max_tokens) return finish(event, Finish::length);
+  if (cancelled.exchange(false)) return a.finish({}, Finish::cancelled);
+  if (a.full()) return a.finish({}, Finish::length);
   make_room(1);
   compute_pending();
   if (!sequence.has_logits())
@@ -107,32 +77,16 @@ TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
   const std::span<const float> logits = mix ? mix(own) : own;
   if (logits.size() != own.size())
     fail(Code::invalid_argument, "next", format("{} logits, expected {}", logits.size(), own.size()));
-  event.id = sampler.sample(a.constraint ? a.constraint->masked(logits) : logits);
-  event.logprob = sampling::log_softmax_at(own, event.id);
-  if (a.options.top_logprobs > 0) event.top = top_logprobs(own, a.options.top_logprobs);
-  sampler.accept(event.id);
-  if (a.constraint) a.constraint->accept(event.id);
-  ++a.n_tokens;
-  ++stats.generated_tokens;
-  const auto done = [&](TokenEvent e) {
-    e.time_ms = ms_since(start);
-    stats.decode_ms += e.time_ms;
-    return e;
-  };
-  if (!a.options.ignore_end && model.tokenizer().ends_generation(event.id))
-    return done(finish(event, Finish::end));
-  if (static_cast<int64_t>(all.size()) >= options.context) return done(finish(event, Finish::context));
-  pending = event.id;
-  all.push_back(event.id);
-  event.text = a.stops.push(a.detokenizer.push(event.id));
-  if (a.stops.stopped()) {
-    event.finish = a.finish = Finish::stop;
-    return done(event);
+  const bool room = static_cast<int64_t>(all.size()) < options.context;
+  Answer::Step step = a.next(own, logits, sampler, room);
+  if (step.kept) {
+    pending = step.event.id;
+    all.push_back(step.event.id);
   }
-  if (a.constraint && a.constraint->ended()) return done(finish(std::move(event), Finish::end));
-  if (a.options.max_tokens >= 0 && a.n_tokens >= a.options.max_tokens)
-    return done(finish(event, Finish::length));
-  return done(event);
+  ++stats.generated_tokens;
+  step.event.time_ms = ms_since(start);
+  stats.decode_ms += step.event.time_ms;
+  return std::move(step.event);
 }
 
 Session::Session(const Model& model, const SessionOptions& wanted) {

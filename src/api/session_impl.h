@@ -6,31 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "api/constraint.h"
+#include "api/answer.h"
 #include "api/impl.h"
 #include "engine/sequence.h"
-#include "engine/stop.h"
 #include "ingle/session.hpp"
 
 namespace ingle {
-
-// An answer that is being given.
-struct Answer {
-  GenerateOptions options;
-  text::Detokenizer detokenizer;
-  engine::StopFilter stops;
-  int64_t n_tokens = 0;
-  Finish finish = Finish::none;
-
-  std::optional<Constraint> constraint;  // none: any answer will do
-
-  Answer(const Model::Impl& model, const GenerateOptions& o)
-      : options(o), detokenizer(model.tokenizer.impl(), true), stops(o.stop) {
-    if (!o.grammar) return;
-    std::call_once(model.trie_made, [&] { model.trie = answer_trie(model.tokenizer.impl()); });
-    constraint.emplace(o.grammar->impl(), model.tokenizer.impl(), model.trie);
-  }
-};
 
 struct Session::Impl {
   Model model;
@@ -80,7 +61,6 @@ struct Session::Impl {
   // What the sampler chooses from may be something else than the model's own logits.
   using Mix = std::function<std::span<const float>(std::span<const float> own)>;
   TokenEvent next(Sampler& sampler, const Mix& mix);
-  TokenEvent finish(TokenEvent event, Finish how);
 };
 
 }  // namespace ingle
