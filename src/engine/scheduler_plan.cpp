@@ -281,13 +281,18 @@ Slot Scheduler::Tables::best_of(const TenantRow& tenant, int32_t band) const {
   return best;
 }
 
-// Does another one compute what it begins with? One that waits itself is no reason to wait.
-bool Scheduler::Tables::blocked(const RequestRow& r) const {
-  if (r.follows == kNoSlot) return false;
-  const RequestRow& first = rows[static_cast<size_t>(r.follows)];
-  if (first.id != r.follows_id || first.phase == RequestPhase::none || is_gone(r.follows)) return false;
-  const bool runs = first.phase == RequestPhase::running || is_picked(r.follows);
-  return runs && first.computed < r.follow_tokens;
+// Does another one compute what it begins with? One that waits is a reason only when it waits for such a one.
+bool Scheduler::Tables::blocked(const RequestRow& request) const {
+  constexpr int kMostLinks = 16;
+  const RequestRow* r = &request;
+  for (int i = 0; i < kMostLinks && r->follows != kNoSlot; ++i) {
+    const RequestRow& first = rows[static_cast<size_t>(r->follows)];
+    if (first.id != r->follows_id || first.phase == RequestPhase::none || is_gone(r->follows)) return false;
+    if (first.phase == RequestPhase::running || is_picked(r->follows))
+      return first.computed < r->follow_tokens;
+    r = &first;
+  }
+  return false;
 }
 
 bool Scheduler::Tables::can_admit(const RequestRow& r) const {
