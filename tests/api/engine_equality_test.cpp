@@ -83,7 +83,11 @@ std::vector<Request> requests_for(const Model& model, uint64_t n) {
     Request& r = out.emplace_back(request_of(i, model));
     if (i % 7 != 3) continue;
     const std::string text = alone(model, r).text;
-    if (text.size() >= 6) r.generate.stop = {text.substr(text.size() / 2, 3), "never"};
+    for (size_t at = text.size() / 2; at + 1 < text.size(); ++at)
+      if (static_cast<signed char>(text[at]) > 0 && static_cast<signed char>(text[at + 1]) > 0) {
+        r.generate.stop = {text.substr(at, 2), "never"};
+        break;
+      }
   }
   return out;
 }
