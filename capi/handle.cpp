@@ -16,7 +16,8 @@ const char* kind_name(uint32_t kind) {
                                     "an ingle_tokenizer",
                                     "an ingle_sampler",
                                     "an ingle_session",
-                                    "an ingle_template"};
+                                    "an ingle_template",
+                                    "an ingle_engine"};
   return kind < std::size(kNames) ? kNames[kind] : "";
 }
 

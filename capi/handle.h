@@ -17,7 +17,8 @@ enum class Kind : uint32_t {
   tokenizer,
   sampler,
   session,
-  chat_template
+  chat_template,
+  engine
 };
 
 constexpr uint32_t kTagBase = 0x1e91e500;  // the low byte is the kind; 0: released

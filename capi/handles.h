@@ -28,6 +28,34 @@ struct Host {
 };
 using HostPtr = std::shared_ptr<Host>;
 
+// An event that the caller's points into.
+struct HeldEvent {
+  TokenEvent event;
+  std::vector<int32_t> top_ids;
+  std::vector<float> top_logprobs;
+
+  void hold(TokenEvent e) {
+    event = std::move(e);
+    top_ids.clear();
+    top_logprobs.clear();
+    for (const TokenLogprob& t : event.top) {
+      top_ids.push_back(t.id);
+      top_logprobs.push_back(t.logprob);
+    }
+  }
+  void tell(ingle_event& out) const {
+    out.id = event.id;
+    out.logprob = event.logprob;
+    out.finish = static_cast<int32_t>(event.finish);
+    out.time_ms = event.time_ms;
+    out.text = event.text.c_str();
+    out.text_length = event.text.size();
+    out.top_ids = top_ids.data();
+    out.top_logprobs = top_logprobs.data();
+    out.n_top = top_ids.size();
+  }
+};
+
 }  // namespace ingle::capi
 
 // `host` stands first, so that it goes last.
@@ -91,7 +119,15 @@ struct ingle_session : ingle::capi::Handle {
   ingle::capi::HostPtr host;
   ingle::Session session;
   std::atomic<bool> in_use{false};
-  ingle::TokenEvent event;  // the last one; what the caller's points into
-  std::vector<int32_t> top_ids;
-  std::vector<float> top_logprobs;
+  ingle::capi::HeldEvent held;  // the last one
+};
+
+struct ingle_engine : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::engine;
+  ingle_engine(ingle::capi::HostPtr h, ingle::Engine e)
+      : Handle(kKind), host(std::move(h)), engine(std::move(e)) {}
+  ingle::capi::HostPtr host;
+  ingle::Engine engine;
+  std::atomic<bool> in_use{false};  // by ingle_engine_next
+  ingle::capi::HeldEvent held;      // the last one that it gave
 };

@@ -26,6 +26,8 @@ static_assert(INGLE_FINISH_STOP == static_cast<int32_t>(Finish::stop));
 static_assert(INGLE_FINISH_LENGTH == static_cast<int32_t>(Finish::length));
 static_assert(INGLE_FINISH_CANCELLED == static_cast<int32_t>(Finish::cancelled));
 static_assert(INGLE_FINISH_CONTEXT == static_cast<int32_t>(Finish::context));
+static_assert(INGLE_FINISH_DEADLINE == static_cast<int32_t>(Finish::deadline));
+static_assert(INGLE_FINISH_ERROR == static_cast<int32_t>(Finish::error));
 
 static_assert(static_cast<int32_t>(ingle::EarlyStopping::never) == 2);  // the option early_stopping
 

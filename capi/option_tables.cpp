@@ -51,7 +51,7 @@ OptionRow float_row(const char* key, double low, double high, const char* help) 
           static_cast<double>(Owner{}.*Member),
           help,
           [](Target& t, const OptionRow& row, const Value& v) {
-            field<Member>(t) = static_cast<float>(float_value(row, v));
+            field<Member>(t) = static_cast<decltype(type_of(Member))>(float_value(row, v));
           }};
 }
 
@@ -280,12 +280,56 @@ std::vector<OptionRow> beams_table() {
   };
 }
 
+std::vector<OptionRow> engine_table() {
+  return {
+      int_row<&EngineOptions::max_running>("max_running", 1, 4096, "Requests that are computed at once."),
+      int_row<&EngineOptions::max_queued>("max_queued", 1, 1 << 20,
+                                          "Requests that wait; one more is refused as busy."),
+      int_row<&EngineOptions::max_queued_tokens>("max_queued_tokens", 0, 1LL << 40,
+                                                 "Prompt tokens that wait. 0: no bound."),
+      float_row<&EngineOptions::max_wait_s>(
+          "max_wait_s", 0, 1e9, "A request that would wait longer, as estimated, is refused. 0: no bound."),
+      int_row<&EngineOptions::context>("context", 0, 1LL << 31,
+                                       "Tokens of one request. 0: what the model was trained for."),
+      int_row<&EngineOptions::state_bytes>(
+          "state_bytes", 0, kMaxInt64,
+          "Bound on the state of all requests, in bytes. 0: 80 % of the memory that is free."),
+      float_row<&EngineOptions::target_ms>("target_ms", 0.001, 3.6e6,
+                                           "What a step may take while somebody waits for his next token."),
+      int_row<&EngineOptions::prefill_chunk>(
+          "prefill_chunk", 1, 8192, "Prompt tokens of a step, at most. Changes speed, never results."),
+      int_row<&EngineOptions::least_chunk>("least_chunk", 1, 8192,
+                                           "Prompt tokens of a step, at least, where there are any."),
+      int_row<&EngineOptions::prefills>("prefills", 1, 64, "Prompts that share a step."),
+      float_row<&EngineOptions::band_share>(
+          "band_share", 0, 0.3,
+          "Of the prompt tokens, what each lower band gets at least. 0: bands are strict."),
+      flag_row<&EngineOptions::no_evict>(
+          "no_evict", "1 sets aside what a request may ever take, so that none is computed twice."),
+      flag_row<&EngineOptions::share_prefixes>("share_prefixes",
+                                               "1 computes the beginning of requests that begin alike once."),
+      flag_row<&EngineOptions::own_thread>("own_thread", "0: nothing happens but in ingle_engine_step."),
+      int_row<&EngineOptions::schedule_seed>("schedule_seed", 0, kMaxInt64,
+                                             "Not 0: free choices of the schedule are random, for tests."),
+  };
+}
+
+std::vector<OptionRow> request_table() {
+  return {
+      int_row<&Request::band>("band", 0, 3, "0 is served first."),
+      text_row<&Request::tenant>("tenant", "Whose the request is: tenants of a band are served alike."),
+      float_row<&Request::deadline_s>("deadline_s", 0, 1e8,
+                                      "Seconds after which it ends with the finish \"deadline\". 0: none."),
+      text_row<&Request::salt>("salt", "Only requests with the same salt share computed prefixes."),
+  };
+}
+
 }  // namespace
 
 const std::vector<OptionRow>& option_table(size_t kind) {
   static const std::vector<OptionRow> kTables[] = {runtime_table(), model_table(),   script_table(),
                                                    session_table(), sampler_table(), generate_table(),
-                                                   beams_table()};
+                                                   beams_table(),   engine_table(),  request_table()};
   static_assert(std::size(kTables) == std::variant_size_v<Target>);
   return kTables[kind];
 }

@@ -44,8 +44,12 @@ Target make_target(size_t kind) {
       return SamplerOptions{};
     case 5:
       return GenerateOptions{};
-    default:
+    case 6:
       return BeamOptions{};
+    case 7:
+      return EngineOptions{};
+    default:
+      return Request{};
   }
 }
 
@@ -148,6 +152,8 @@ template SessionOptions options_argument(const ingle_options*);
 template SamplerOptions options_argument(const ingle_options*);
 template GenerateOptions options_argument(const ingle_options*);
 template BeamOptions options_argument(const ingle_options*);
+template EngineOptions options_argument(const ingle_options*);
+template Request options_argument(const ingle_options*);
 
 }  // namespace ingle::capi
 

@@ -14,9 +14,9 @@ namespace ingle::capi {
 
 // What options of a kind fill; the order is that of kKindNames.
 using Target = std::variant<RuntimeOptions, ModelOptions, ScriptedModel, SessionOptions, SamplerOptions,
-                            GenerateOptions, BeamOptions>;
-constexpr std::string_view kKindNames[] = {"runtime", "model",    "script", "session",
-                                           "sampler", "generate", "beams"};
+                            GenerateOptions, BeamOptions, EngineOptions, Request>;
+constexpr std::string_view kKindNames[] = {"runtime",  "model", "script", "session", "sampler",
+                                           "generate", "beams", "engine", "request"};
 
 struct OptionRow {
   std::string key, type;     // "int", "float", "flag", "text", "list of text", …

@@ -12,32 +12,15 @@ using SamplerUse = Exclusive<ingle_sampler>;
 // The next event, kept in the session for the caller's to point into.
 template <class Next>
 const TokenEvent& advance(ingle_session& s, Next next) {
+  TokenEvent event;
   try {
-    s.event = next();
+    event = next();
   } catch (const Error& e) {  // a cancel while the token was computed ends the answer like any other
     if (e.code() != Code::cancelled) throw;
-    s.event = TokenEvent{};
-    s.event.finish = Finish::cancelled;
+    event.finish = Finish::cancelled;
   }
-  s.top_ids.clear();
-  s.top_logprobs.clear();
-  for (const TokenLogprob& t : s.event.top) {
-    s.top_ids.push_back(t.id);
-    s.top_logprobs.push_back(t.logprob);
-  }
-  return s.event;
-}
-
-void fill(ingle_event& out, const ingle_session& s) {
-  out.id = s.event.id;
-  out.logprob = s.event.logprob;
-  out.finish = static_cast<int32_t>(s.event.finish);
-  out.time_ms = s.event.time_ms;
-  out.text = s.event.text.c_str();
-  out.text_length = s.event.text.size();
-  out.top_ids = s.top_ids.data();
-  out.top_logprobs = s.top_logprobs.data();
-  out.n_top = s.top_ids.size();
+  s.held.hold(std::move(event));
+  return s.held.event;
 }
 
 }  // namespace
@@ -104,7 +87,7 @@ ingle_code ingle_session_next(ingle_session* session, ingle_sampler* sampler, in
     const SessionUse s(session, "session");
     const SamplerUse chooser(sampler, "sampler");
     advance(*s, [&] { return s->session.next(chooser->sampler); });
-    fill(result, *s);
+    s->held.tell(result);
   });
 }
 
@@ -120,7 +103,7 @@ ingle_code ingle_session_next_guided(ingle_session* session, ingle_session* nega
     const SamplerUse chooser(sampler, "sampler");
     advance(*s,
             [&] { return s->session.next_guided(chooser->sampler, n->session, static_cast<float>(scale)); });
-    fill(result, *s);
+    s->held.tell(result);
   });
 }
 
@@ -160,7 +143,7 @@ ingle_code ingle_session_generate(ingle_session* session, ingle_sampler* sampler
       if (out) text += event.text;
       if (!callback) continue;
       ingle_event told = INGLE_EVENT_INIT;
-      fill(told, *s);
+      s->held.tell(told);
       if (callback(&told, user) == 0 || how != INGLE_FINISH_NONE) continue;
       s->session.cancel();  // so that the session knows too that the answer has ended
       const ingle::TokenEvent& last = advance(*s, [&] { return s->session.next(chooser->sampler); });

@@ -9,7 +9,7 @@
 #define INGLE_SIZE(type, size) static_assert(sizeof(type) == (size), #type)
 
 static_assert(sizeof(ingle_code) == 4, "ingle_code");
-static_assert(INGLE_E_INTERNAL == 11 && INGLE_FINISH_CONTEXT == 5, "pinned numbers");
+static_assert(INGLE_E_INTERNAL == 11 && INGLE_FINISH_ERROR == 7, "pinned numbers");
 
 // The same on each target: the fields of fixed width, then the pointers.
 INGLE_SIZE(ingle_allocator, 8 + 4 * sizeof(void*));
@@ -19,6 +19,8 @@ INGLE_SIZE(ingle_stage, 8 + 4 * sizeof(void*));
 INGLE_SIZE(ingle_progress, 8 + 2 * sizeof(void*));
 INGLE_SIZE(ingle_message, 16 + 2 * sizeof(void*));
 INGLE_SIZE(ingle_event, 40 + 4 * sizeof(void*));
+INGLE_SIZE(ingle_request, 32 + 6 * sizeof(void*));
+INGLE_SIZE(ingle_listener, 8 + 4 * sizeof(void*));
 
 #if UINTPTR_MAX == UINT64_MAX
 INGLE_AT(ingle_allocator, struct_size, 0);
@@ -72,6 +74,25 @@ INGLE_AT(ingle_event, text, 40);
 INGLE_AT(ingle_event, top_ids, 48);
 INGLE_AT(ingle_event, top_logprobs, 56);
 INGLE_AT(ingle_event, reserved, 64);
+
+INGLE_AT(ingle_request, struct_size, 0);
+INGLE_AT(ingle_request, flags, 4);
+INGLE_AT(ingle_request, n_ids, 8);
+INGLE_AT(ingle_request, text_length, 16);
+INGLE_AT(ingle_request, n_messages, 24);
+INGLE_AT(ingle_request, ids, 32);
+INGLE_AT(ingle_request, text, 40);
+INGLE_AT(ingle_request, messages, 48);
+INGLE_AT(ingle_request, sampler, 56);
+INGLE_AT(ingle_request, generate, 64);
+INGLE_AT(ingle_request, scheduling, 72);
+
+INGLE_AT(ingle_listener, struct_size, 0);
+INGLE_AT(ingle_listener, reserved, 4);
+INGLE_AT(ingle_listener, hear, 8);
+INGLE_AT(ingle_listener, close, 16);
+INGLE_AT(ingle_listener, user, 24);
+INGLE_AT(ingle_listener, reserved_pointer, 32);
 #endif
 
 INGLE_SIZE(ingle_stats, 40);

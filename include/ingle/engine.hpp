@@ -87,8 +87,8 @@ class Engine {
  public:
   // Throws Code::invalid_argument naming an option that is out of range.
   explicit Engine(const Model& model, const EngineOptions& options = {});
-  Engine(Engine&&) noexcept;
-  Engine& operator=(Engine&&) noexcept;
+  Engine(Engine&& other) noexcept;
+  Engine& operator=(Engine&& other) noexcept;
   ~Engine();  // what runs ends without a further event
 
   // Tokenizes and checks here, and never waits. Throws Code::busy with the reason when a bound of the queue
@@ -121,7 +121,7 @@ class Engine {
   struct Impl;
 
  private:
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // its threads' too
 };
 
 }  // namespace ingle

@@ -52,7 +52,7 @@ enum {
   INGLE_E_OUT_OF_MEMORY = 6,
   INGLE_E_CONTEXT_FULL = 7, /* the prompt or the answer does not fit the session's context */
   INGLE_E_CANCELLED = 8,
-  INGLE_E_BUSY = 9,     /* another call is inside this session or sampler */
+  INGLE_E_BUSY = 9,     /* another call is inside this session or sampler; an engine takes no more now */
   INGLE_E_NUMERIC = 10, /* NaN or infinity where a finite number must be */
   INGLE_E_INTERNAL = 11 /* a bug in Ingle; please report it */
 };
@@ -63,7 +63,9 @@ enum { /* why an answer ended */
        INGLE_FINISH_STOP = 2,   /* a stop string */
        INGLE_FINISH_LENGTH = 3, /* max_tokens */
        INGLE_FINISH_CANCELLED = 4,
-       INGLE_FINISH_CONTEXT = 5 /* the session's context is full */
+       INGLE_FINISH_CONTEXT = 5,  /* the session's context is full */
+       INGLE_FINISH_DEADLINE = 6, /* the deadline of an engine's request has passed */
+       INGLE_FINISH_ERROR = 7     /* an engine's request failed */
 };
 
 enum { INGLE_LOG_DEBUG = 0, INGLE_LOG_INFO = 1, INGLE_LOG_WARNING = 2, INGLE_LOG_ERROR = 3 };
@@ -86,6 +88,7 @@ typedef struct ingle_tokenizer ingle_tokenizer; /* a vocabulary; immutable */
 typedef struct ingle_template ingle_template;   /* a chat template; immutable */
 typedef struct ingle_sampler ingle_sampler;     /* how the next token is chosen */
 typedef struct ingle_session ingle_session;     /* one conversation */
+typedef struct ingle_engine ingle_engine;       /* many requests at once */
 
 /* ---- Structs ---- */
 /* `reserved` is 0 or NULL. Callbacks must not throw or jump out. `close`, where there is one, may be NULL; it
@@ -180,6 +183,37 @@ typedef struct ingle_stats {
 #define INGLE_STATS_INIT \
   { sizeof(ingle_stats), 0, 0, 0, 0, 0 }
 
+/* What an engine is asked for: exactly one of ids, text and messages. Options that are NULL are the defaults.
+ */
+typedef struct ingle_request {
+  uint32_t struct_size;
+  int32_t flags; /* of encoding the text: INGLE_PARSE_SPECIAL, INGLE_ADD_SPECIAL */
+  int64_t n_ids;
+  int64_t text_length; /* bytes; -1: up to the NUL */
+  int64_t n_messages;
+  const int32_t* ids;
+  const char* text;
+  const ingle_message* messages;   /* for the model's own template */
+  const ingle_options* sampler;    /* kind "sampler" */
+  const ingle_options* generate;   /* kind "generate" */
+  const ingle_options* scheduling; /* kind "request" */
+} ingle_request;
+#define INGLE_REQUEST_INIT \
+  { sizeof(ingle_request), INGLE_ADD_SPECIAL, 0, -1, 0, NULL, NULL, NULL, NULL, NULL, NULL }
+
+/* Hears an engine's events, on a thread of the engine's own. The event and the failure (NULL but with
+   INGLE_FINISH_ERROR) are valid during the call. */
+typedef struct ingle_listener {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void(INGLE_CALL* hear)(uint64_t request, const ingle_event* event, const ingle_error* failure, void* user);
+  void(INGLE_CALL* close)(void* user);
+  void* user;
+  void* reserved_pointer;
+} ingle_listener;
+#define INGLE_LISTENER_INIT \
+  { sizeof(ingle_listener), 0, NULL, NULL, NULL, NULL }
+
 /* A sampler's stage of the host's own. `apply` changes the `n` logits in place, those of `ids`; -INFINITY
    removes an id. `accepted` is what the sampler accepted so far. It returns 0, or anything else to fail the
    call with INGLE_E_INVALID_ARGUMENT; NaN and +INFINITY are INGLE_E_NUMERIC. It runs on the thread that
@@ -241,6 +275,8 @@ INGLE_API uint64_t INGLE_CALL ingle_tokens_length(const ingle_tokens* tokens);
      sampler   temperature, top_k, top_p, min_p, seed, logit_bias   and the others, for ingle_sampler_create
      generate  max_tokens, stop, top_logprobs, ignore_end           for ingle_session_begin, _generate
      beams     beams, groups, diversity, length_penalty, ...        for ingle_session_beam_search
+     engine    max_running, state_bytes, target_ms, own_thread, ... for ingle_engine_create
+     request   band, tenant, deadline_s, salt                       for ingle_request
    ingle_options_describe tells each key's type, range, default and meaning. Where a function takes options,
    NULL means the defaults. A key that is not set keeps its default; zero is a value. An unknown key is
    INGLE_E_NOT_FOUND, with the nearest one as the hint; a value out of range is INGLE_E_INVALID_ARGUMENT. A
@@ -464,6 +500,52 @@ INGLE_API ingle_code INGLE_CALL ingle_session_fork(ingle_session* session, ingle
                                                    ingle_error** err);
 INGLE_API ingle_code INGLE_CALL ingle_session_stats(ingle_session* session, ingle_stats* stats,
                                                     ingle_error** err);
+
+/* ---- Engine ---- */
+/* Many requests at once on one model: they share steps, memory and what their prompts have in common, and
+   each gets the bytes that it would get alone. Any thread may call, but next and step serve one caller at a
+   time. */
+
+/* With a listener, which may be NULL, the events go there, and not to ingle_engine_next. */
+INGLE_API ingle_code INGLE_CALL ingle_engine_create(const ingle_model* model, const ingle_options* options,
+                                                    const ingle_listener* listener, ingle_engine** out,
+                                                    ingle_error** err);
+INGLE_API ingle_engine* INGLE_CALL ingle_engine_retain(ingle_engine* engine);
+/* With the last reference what runs ends, without a further event. */
+INGLE_API void INGLE_CALL ingle_engine_release(ingle_engine* engine);
+/* Checks the request, tokenizes it and never waits. *id is never 0. INGLE_E_BUSY, with the reason as the
+   message and the time after which to come again as the hint, when the queue is full. */
+INGLE_API ingle_code INGLE_CALL ingle_engine_submit(ingle_engine* engine, const ingle_request* request,
+                                                    uint64_t* id, ingle_error** err);
+/* Takes effect within a step: the request ends with INGLE_FINISH_CANCELLED. *found is 0 when it is not there
+   any more; `found` may be NULL. */
+INGLE_API ingle_code INGLE_CALL ingle_engine_cancel(ingle_engine* engine, uint64_t id, int32_t* found,
+                                                    ingle_error** err);
+/* The next event of any request: waits for one up to so many milliseconds, or (-1) until there is one or
+   nothing is left that could give one. *request is 0 when there is none. *failure is what a request with
+   INGLE_FINISH_ERROR died of, the caller's to release, else NULL; `failure` may be NULL. The event's pointers
+   are valid until the next call of this function on the engine. */
+INGLE_API ingle_code INGLE_CALL ingle_engine_next(ingle_engine* engine, int64_t timeout_ms, uint64_t* request,
+                                                  ingle_event* event, ingle_error** failure,
+                                                  ingle_error** err);
+/* A file descriptor that polls as readable while ingle_engine_next has an event to give. The engine's; -1
+   where there is none. */
+INGLE_API ingle_code INGLE_CALL ingle_engine_descriptor(const ingle_engine* engine, int32_t* out,
+                                                        ingle_error** err);
+/* For an engine without a thread of its own (the option own_thread is 0): works for about so many seconds,
+   one step at least. *more is 1 while there is something to do. */
+INGLE_API ingle_code INGLE_CALL ingle_engine_step(ingle_engine* engine, double seconds, int32_t* more,
+                                                  ingle_error** err);
+/* 1: no step begins, but requests are taken; 0: go on, also after a drain. */
+INGLE_API ingle_code INGLE_CALL ingle_engine_pause(ingle_engine* engine, int32_t paused, ingle_error** err);
+/* Takes no more requests, and waits up to so many milliseconds (-1: without end) for the end of those that
+   are there. *done is 1 when none is left. */
+INGLE_API ingle_code INGLE_CALL ingle_engine_drain(ingle_engine* engine, int64_t timeout_ms, int32_t* done,
+                                                   ingle_error** err);
+/* JSON: counters, gauges, and histograms as {"bounds": [], "counts": [], "sum", "count"}, where counts[i]
+   values were at most bounds[i] and the last ones above all. docs/contracts/engine.md names them. */
+INGLE_API ingle_code INGLE_CALL ingle_engine_stats(const ingle_engine* engine, ingle_text** out,
+                                                   ingle_error** err);
 
 /* ---- Files ---- */
 

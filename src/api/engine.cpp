@@ -73,18 +73,24 @@ void Readiness::set(bool ready) noexcept {
 Engine::Impl::Impl(const Model& m, const EngineOptions& o, EngineHooks hooks)
     : model(m), core(m, o, std::move(hooks)), options(core.options()), ready_(!o.on_event) {
   core.snapshot(told_);
+}
+
+void Engine::Impl::start(const std::shared_ptr<Impl>& self) {
   try {
-    if (options.own_thread) engine_thread_ = std::thread([this] { run(); });
-    if (options.on_event) notifier_thread_ = std::thread([this] { notify(); });
+    if (options.own_thread) engine_thread_ = std::thread([self] { self->run(); });
+    // The callback goes last: what it holds may be what the engine's memory comes from.
+    if (options.on_event)
+      notifier_thread_ = std::thread([me = std::shared_ptr<Impl>(self), last = options.on_event]() mutable {
+        me->notify();
+        me.reset();
+      });
   } catch (const std::exception& e) {
-    stop_ = true;
-    wake_.notify_all();
-    if (engine_thread_.joinable()) engine_thread_.join();
+    shut();
     fail(Code::out_of_memory, "engine", format("cannot start a thread: {}", e.what()));
   }
 }
 
-Engine::Impl::~Impl() {
+void Engine::Impl::shut() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -92,8 +98,13 @@ Engine::Impl::~Impl() {
   core.stop();
   wake_.notify_all();
   arrived_.notify_all();
-  if (engine_thread_.joinable()) engine_thread_.join();
-  if (notifier_thread_.joinable()) notifier_thread_.join();
+  for (std::thread* t : {&engine_thread_, &notifier_thread_}) {
+    if (!t->joinable()) continue;
+    if (t->get_id() == std::this_thread::get_id())
+      t->detach();  // inside on_event: it ends when that returns
+    else
+      t->join();
+  }
 }
 
 PreparedRequest Engine::Impl::prepare(const Request& r) const {
@@ -350,10 +361,17 @@ EngineStats Engine::Impl::stats() const {
 }
 
 Engine::Engine(const Model& model, const EngineOptions& options)
-    : impl_(std::make_unique<Impl>(model, options)) {}
-Engine::Engine(Engine&&) noexcept = default;
-Engine& Engine::operator=(Engine&&) noexcept = default;
-Engine::~Engine() = default;
+    : impl_(std::make_shared<Impl>(model, options)) {
+  impl_->start(impl_);
+}
+Engine::Engine(Engine&& other) noexcept = default;
+Engine& Engine::operator=(Engine&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+Engine::~Engine() {
+  if (impl_) impl_->shut();
+}
 
 RequestId Engine::submit(const Request& request) { return impl_->submit(request); }
 bool Engine::cancel(RequestId request) { return impl_->cancel(request); }

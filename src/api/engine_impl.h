@@ -28,9 +28,11 @@ class Readiness {
 
 struct Engine::Impl {
   Impl(const Model& model, const EngineOptions& options, EngineHooks hooks = {});
-  ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
+  // Its threads, where there are any, hold `self` until they end.
+  void start(const std::shared_ptr<Impl>& self);
+  void shut() noexcept;  // ends them
 
   RequestId submit(const Request& request);
   bool cancel(RequestId request);

@@ -21,7 +21,7 @@ template <class T>
 constexpr bool kIsHandle =
     std::is_same_v<T, ingle_options> || std::is_same_v<T, ingle_runtime> || std::is_same_v<T, ingle_model> ||
     std::is_same_v<T, ingle_tokenizer> || std::is_same_v<T, ingle_sampler> ||
-    std::is_same_v<T, ingle_session> || std::is_same_v<T, ingle_template>;
+    std::is_same_v<T, ingle_session> || std::is_same_v<T, ingle_template> || std::is_same_v<T, ingle_engine>;
 
 template <class A>
 constexpr bool is_handle() {
@@ -115,6 +115,7 @@ struct Places {  // where results would go
   ingle_template* chat_template = nullptr;
   ingle_sampler* sampler = nullptr;
   ingle_session* session = nullptr;
+  ingle_engine* engine = nullptr;
   ingle_text* text = nullptr;
   ingle_tokens* tokens = nullptr;
   const float* row = nullptr;
@@ -214,6 +215,26 @@ void sweep_session(Fixture& f, Places& p) {
   f.SWEEP(ingle_session_stats, May{}, f.session, &stats);
 }
 
+void sweep_engine(Fixture& f, Places& p) {
+  const Options o = make_options("engine", R"({"own_thread": 0, "state_bytes": 1000000})");
+  Err err;
+  Owned<ingle_engine, ingle_engine_release> engine;
+  REQUIRE_OK(ingle_engine_create(f.model, o, nullptr, engine.out(), err));
+  ingle_request request = INGLE_REQUEST_INIT;
+  request.text = "x";
+  ingle_event event = INGLE_EVENT_INIT;
+  uint64_t id = 0;
+  f.SWEEP(ingle_engine_create, (May{1, 2}), f.model, o, nullptr, &p.engine);
+  f.SWEEP(ingle_engine_submit, May{}, engine, &request, &id);
+  f.SWEEP(ingle_engine_cancel, May{2}, engine, 1, &p.small);
+  f.SWEEP(ingle_engine_next, May{4}, engine, 0, &id, &event, nullptr);
+  f.SWEEP(ingle_engine_descriptor, May{}, engine, &p.small);
+  f.SWEEP(ingle_engine_step, May{}, engine, 0, &p.small);
+  f.SWEEP(ingle_engine_pause, May{}, engine, 0);
+  f.SWEEP(ingle_engine_drain, May{}, engine, 0, &p.small);
+  f.SWEEP(ingle_engine_stats, May{}, engine, &p.text);
+}
+
 // The functions of the committed list that return a code.
 std::set<std::string> listed() {
   std::ifstream file(INGLE_SOURCE_DIR "/capi/abi/symbols.txt");
@@ -241,6 +262,7 @@ TEST_CASE("every function refuses NULL, wrong kinds and no handles, by a code", 
   sweep_model(f, p);
   sweep_tokenizer_and_sampler(f, p);
   sweep_session(f, p);
+  sweep_engine(f, p);
   const std::set<std::string> all = listed();
   CHECK(all.size() > 50);
   for (const std::string& name : all) {
