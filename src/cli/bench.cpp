@@ -214,7 +214,8 @@ void add_bench(Command app, Commands& commands) {
   bench.require_command();
   bench.footer(
       "Examples:\n  ingle bench latency model.gguf\n  ingle bench latency model.gguf -p 128 -n 32 -t 4 "
-      "--json\n  ingle bench throughput model.gguf --batch 1,4,16");
+      "--json\n  ingle bench throughput model.gguf --batch 1,4,16\n  ingle bench serve model.gguf "
+      "--workload shared-prefix --rate 2");
   BenchFlags one, many, start;
   many.prompt = kBatchPrompt;
   many.gen = kBatchGen;
@@ -224,6 +225,7 @@ void add_bench(Command app, Commands& commands) {
           latency);
   add_one(bench, commands, "throughput", "Many sequences that decode together", many, throughput);
   add_one(bench, commands, "startup", "From nothing to the first token", start, startup);
+  add_bench_serve(bench, commands);
 }
 
 }  // namespace ingle::cli

@@ -184,7 +184,8 @@ void print_stats(const Session& session, const Model& model) {
 }
 
 std::string finish_name(Finish finish) {
-  static constexpr const char* kNames[] = {"none", "end", "stop", "length", "cancelled", "context"};
+  static constexpr const char* kNames[] = {"none",      "end",     "stop",     "length",
+                                           "cancelled", "context", "deadline", "error"};
   return kNames[static_cast<int>(finish)];
 }
 

@@ -133,6 +133,7 @@ void add_logprobs(Command app, Commands& commands);
 void add_quantize(Command app, Commands& commands);
 void add_doctor(Command app, Commands& commands);
 void add_bench(Command app, Commands& commands);
+void add_bench_serve(Command bench, Commands& commands);
 void add_perplexity(Command app, Commands& commands);
 void add_completion(Command app, Commands& commands);
 void add_man(Command app, Commands& commands);

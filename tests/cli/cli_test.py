@@ -372,6 +372,21 @@ class Bench(Case):
         out = self.ok("bench", "startup", MODEL, "-r", 2, "--json").json()
         self.assertGreater(out["first_token_s"], out["load_s"] * 0.99)
 
+    def test_serve(self):
+        for load in (("-c", 3), ("--rate", 2000)):
+            for workload in ("random", "shared-prefix", "multi-turn", "long-with-short", "tenants"):
+                out = self.ok("bench", "serve", MODEL, "-w", workload, "-p", 16, "-n", 4, "--requests", 12, "--turns", 2,
+                              "--price-per-hour", 1, "--state-bytes", "1M", *load, "--json").json()
+                self.assertEqual(out["requests"], 24 if workload == "multi-turn" else 12)
+                self.assertEqual(out["loop"], "closed" if load[0] == "-c" else "open")
+                for key in ("requests_per_s", "generated_tokens_per_s", "goodput_per_s", "price_per_million_tokens", "steps"):
+                    self.assertGreater(out[key], 0)
+                for key in ("first_token_ms", "per_token_ms", "between_tokens_ms", "end_to_end_ms"):
+                    self.assertTrue(0 < out[key]["p50"] <= out[key]["p95"] <= out[key]["p99"])
+                self.assertTrue(0 < out["fairness"]["jain"] <= 1.000001)
+        self.assertIn(b"between tokens", self.ok("bench", "serve", MODEL, "-p", 4, "-n", 2, "--requests", 2).out)
+        self.fails(2, "--workload", "bench", "serve", MODEL, "-w", "none")
+
     def test_what_is_measured_must_be_said(self):
         self.fails(2, "Usage: ingle bench", "bench")
         self.fails(2, "did you mean latency?", "bench", "latncy")
