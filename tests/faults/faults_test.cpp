@@ -191,6 +191,20 @@ std::string pull(Run& run, Asked& a) {
   return out + std::to_string(event.finish);
 }
 
+std::string generate(Run& run) {
+  Asked a = ask(
+      run, R"({"temperature": 1.2, "seed": 7, "repeat_penalty": 1.1, "dry_multiplier": 0.5, "top_k": 50})",
+      R"({"max_tokens": 16, "stop": ["never there", "\n\n\n\n"], "top_logprobs": 3, "ignore_end": true})");
+  return pull(run, a);
+}
+
+std::string generate_by_a_schema(Run& run) {
+  Asked a = ask(
+      run, R"({"temperature": 1, "seed": 3})",
+      R"({"max_tokens": 16, "json_schema": "{\"type\": \"array\", \"items\": {\"enum\": [\"red\", 7]}}"})");
+  return pull(run, a);
+}
+
 std::string go_back_and_forth(Run& run) {
   Asked a = ask(run, R"({"temperature": 0})", R"({"max_tokens": 4, "ignore_end": true})");
   Session fork;
@@ -234,6 +248,8 @@ constexpr Case kCases[] = {
     {"write", write_a_file, 29},
     {"folders", load_folders, 97},
     {"back and forth", go_back_and_forth, 5},
+    {"generate", generate, 3},
+    {"schema", generate_by_a_schema, 7},
 };
 
 // Every k of one fault, until it is not met any more. Returns how many were met.
