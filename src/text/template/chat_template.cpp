@@ -20,23 +20,13 @@ class Compiled : public ChatTemplate {
       : tree_(std::move(tree)), name_(std::move(name)), limits_(limits) {}
 
   std::string render(const TemplateContext& context) const override {
-    Variables variables = variables_of(context.extra_json);
-    std::vector<Value> messages;
-    for (const ChatMessage& message : context.messages) {
-      auto map = std::make_shared<Map>();
-      map->set(make_text(nullptr, "role"), checked("role", message.role));
-      map->set(make_text(nullptr, "content"), checked("content", message.content));
-      messages.push_back(make_map(nullptr, std::move(map)));
-    }
-    // Later entries win: the context's own members over the extra ones. tools and documents are None when
-    // absent, as transformers passes them.
-    Variables all = {{"tools", Value::none()}, {"documents", Value::none()}};
-    for (auto& each : variables) all.push_back(std::move(each));
-    all.emplace_back("messages", make_seq(nullptr, std::move(messages)));
-    all.emplace_back("add_generation_prompt", Value::boolean(context.add_generation_prompt));
-    all.emplace_back("bos_token", checked("bos_token", context.bos_token));
-    all.emplace_back("eos_token", checked("eos_token", context.eos_token));
-    return run(all, context.now_unix);
+    return run(variables_for(context, false), context.now_unix);
+  }
+
+  MarkedText render_marked(const TemplateContext& context) const override {
+    MarkedText out;
+    out.text = run(variables_for(context, true), context.now_unix, &out.user);
+    return out;
   }
 
   std::string render_json(std::string_view context, int64_t now_unix) const override {
@@ -44,29 +34,57 @@ class Compiled : public ChatTemplate {
     Variables all = {{"tools", Value::none()},
                      {"documents", Value::none()},
                      {"add_generation_prompt", Value::boolean(false)}};
-    for (auto& each : variables_of(context)) all.push_back(std::move(each));
+    for (auto& each : variables_of(context, false)) all.push_back(std::move(each));
     return run(all, now_unix);
   }
 
  private:
-  Value checked(std::string_view what, const std::string& text) const {
-    if (!is_utf8(text)) fail(Code::invalid_argument, name_, format("{} is not valid UTF-8", what));
-    return make_text(nullptr, text);
+  Variables variables_for(const TemplateContext& context, bool user) const {
+    Variables variables = variables_of(context.extra_json, user);
+    std::vector<Value> messages;
+    for (const ChatMessage& message : context.messages) {
+      auto map = std::make_shared<Map>();
+      map->set(make_text(nullptr, "role"), checked("role", message.role));
+      map->set(make_text(nullptr, "content"), checked("content", message.content, user));
+      messages.push_back(make_map(nullptr, std::move(map)));
+    }
+    // Later entries win: the context's own members over the extra ones. tools and documents are None when
+    // absent, as transformers passes them.
+    Variables all = {{"tools", Value::none()}, {"documents", Value::none()}};
+    if (messages.empty()) {
+      all.emplace_back("messages", make_seq(nullptr, {}));
+      all.emplace_back("add_generation_prompt", Value::boolean(context.add_generation_prompt));
+    }
+    for (auto& each : variables) all.push_back(std::move(each));
+    if (!messages.empty()) {
+      all.emplace_back("messages", make_seq(nullptr, std::move(messages)));
+      all.emplace_back("add_generation_prompt", Value::boolean(context.add_generation_prompt));
+    }
+    all.emplace_back("bos_token", checked("bos_token", context.bos_token));
+    all.emplace_back("eos_token", checked("eos_token", context.eos_token));
+    return all;
   }
 
-  Variables variables_of(std::string_view json) const {
+  Value checked(std::string_view what, const std::string& text, bool user = false) const {
+    if (!is_utf8(text)) fail(Code::invalid_argument, name_, format("{} is not valid UTF-8", what));
+    Marks marks;
+    if (user) add_range(marks, 0, text.size());
+    return make_marked(nullptr, text, false, std::move(marks));
+  }
+
+  Variables variables_of(std::string_view json, bool user) const {
     if (json.empty()) return {};
     try {
-      return parse_json_object(json);
+      return parse_json_object(json, user);
     } catch (const Failure& f) {
       fail(f.code, name_, f.message);
     }
   }
 
-  std::string run(const Variables& variables, int64_t now_unix) const {
+  std::string run(const Variables& variables, int64_t now_unix, Marks* marks = nullptr) const {
     Interp interp(*tree_, limits_, now_unix);
     try {
-      return interp.run(variables);
+      return interp.run(variables, marks);
     } catch (const Failure& f) {
       fail(f.code, place(name_, interp.pos()), f.message);
     }

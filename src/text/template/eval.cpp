@@ -119,6 +119,7 @@ void Interp::eval_args(const CallArgs& from, Args& to) {
   Args args;
   eval_args(filter.args, args);
   pos_ = filter.pos;
+  const MarkAll marking(heap_, given_user_text(subject, args));
   return filter.fn(*this, subject, args);
 }
 
@@ -150,7 +151,7 @@ void Interp::eval_args(const CallArgs& from, Args& to) {
   Sink out(heap_);
   write_text(out, eval(*expr.first));
   for (const auto& [op, operand] : expr.rest) write_text(out, eval(*operand));
-  return text(out.take());
+  return text(out);
 }
 
 [[gnu::noinline]] Value Interp::eval_chain(const Chain& expr) {
@@ -274,10 +275,10 @@ std::optional<size_t> position(int64_t index, int64_t n) {
   return index >= 0 && index < n ? std::optional(static_cast<size_t>(index)) : std::nullopt;
 }
 
-std::optional<std::string> character(const Str& str, int64_t index) {
+std::optional<std::string_view> character(const Str& str, int64_t index) {
   if (str.ascii) {
     const auto at = position(index, static_cast<int64_t>(str.text.size()));
-    return at ? std::optional(str.text.substr(*at, 1)) : std::nullopt;
+    return at ? std::optional(std::string_view(str.text).substr(*at, 1)) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -295,7 +296,7 @@ Value Interp::get_item(const Value& object, const Value& index) {
     if (const auto at = position(index.as_int(), static_cast<int64_t>(items.size()))) return items[*at];
   }
   if (object.is(Kind::string) && index.is_integral()) {
-    if (auto found = character(object.as_str(), index.as_int())) return text(std::move(*found));
+    if (const auto found = character(object.as_str(), index.as_int())) return part(object.as_str(), *found);
     if (!object.as_str().ascii) {
       if (position(index.as_int(), length(object))) {
         const int64_t from = index.as_int();

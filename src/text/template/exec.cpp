@@ -26,7 +26,7 @@ Interp::Interp(const Template& source, const Limits& limits, int64_t now_unix)
       now_unix_(now_unix),
       stack_base_(static_cast<const char*>(__builtin_frame_address(0))) {}
 
-std::string Interp::run(const std::vector<std::pair<std::string, Value>>& variables) {
+std::string Interp::run(const std::vector<std::pair<std::string, Value>>& variables, Marks* marks) {
   const Inner root(*this, nullptr);
   for (const auto& [name, value] : variables) {
     const auto id = source_.ids.find(name);
@@ -35,16 +35,14 @@ std::string Interp::run(const std::vector<std::pair<std::string, Value>>& variab
   Sink out(heap_);
   out_ = &out;
   exec(source_.body);
+  if (marks) *marks = out.take_marks();
   return out.take();
 }
 
 Scope* Interp::new_scope(Scope* parent) {
   if (free_scopes_.empty()) {
     heap_.take(sizeof(Scope) + 128);
-    Scope& fresh = scopes_.emplace_back();
-    // Room for all of them, so that releasing one cannot fail.
-    if (free_scopes_.capacity() < scopes_.size()) free_scopes_.reserve(2 * scopes_.size());
-    free_scopes_.push_back(&fresh);
+    free_scopes_.push_back(&scopes_.emplace_back());
   }
   Scope* scope = free_scopes_.back();
   free_scopes_.pop_back();
@@ -178,7 +176,7 @@ Flow Interp::exec_one(const Stmt& stmt) {
     ~Restore() { in.out_ = out, in.scope_ = scope; }
   } const restore{*this, saved_out, saved_scope};
   exec_for(*loop.stmt, args.pos[0], loop.level + 1);
-  return text(out.take());
+  return text(out);
 }
 
 [[gnu::noinline]] void Interp::assign(const Target& target, const Value& value) {
@@ -221,7 +219,7 @@ Flow Interp::exec_one(const Stmt& stmt) {
     ~Restore() { in.out_ = out; }
   } const restore{*this, std::exchange(out_, &out)};
   exec(body);
-  return text(out.take());
+  return text(out);
 }
 
 [[gnu::noinline]] Flow Interp::exec_block(const BlockStmt& stmt) {
@@ -276,7 +274,18 @@ Value Interp::call(const Value& callee, const Args& args) {
   if (callee.is(Kind::loop)) return call_loop(callee.as_loop(), args);
   if (!callee.is(Kind::callable)) raise(format("'{}' object is not callable", type_name(callee)));
   const Func& func = callee.as_func();
-  return func.fn ? func.fn(*this, func.self, args) : call_macro(func, args);
+  if (!func.fn) return call_macro(func, args);
+  const MarkAll marking(heap_, given_user_text(func.self, args));
+  return func.fn(*this, func.self, args);
+}
+
+bool given_user_text(const Value& self, const Args& args) {
+  if (holds_user_text(self)) return true;
+  for (const Value& v : args.pos)
+    if (holds_user_text(v)) return true;
+  for (const auto& [name, v] : args.kw)
+    if (holds_user_text(v)) return true;
+  return false;
 }
 
 [[gnu::noinline]] void Interp::bind_params(const Func& func, const Args& args) {

@@ -57,17 +57,17 @@ Value reverse(Interp& in, const Value& v, const Args&) {
 
 Value join(Interp& in, const Value& v, const Args& args) {
   const Bound bound("join", args, {"d", "attribute"});
-  const std::string separator = bound.has(0) ? to_text(in.heap(), *bound[0]) : "";
+  const Value separator = bound.has(0) ? *bound[0] : in.text("");
   const Value items = iterate(in.heap(), v);
   Sink out(in.heap());
   bool later = false;
   for (const Value& item : items.as_seq().items) {
-    if (later) out.add(separator);
+    if (later) write_text(out, separator);
     later = true;
     const bool by_attribute = bound.has(1) && !bound[1]->is(Kind::none);
     write_text(out, by_attribute ? attribute_of(in, item, *bound[1]) : item);
   }
-  return in.text(out.take());
+  return in.text(out);
 }
 
 Value items(Interp& in, const Value& v, const Args&) {

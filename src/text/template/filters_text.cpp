@@ -39,6 +39,9 @@ Value title(Interp& in, const Value& v, const Args&) {
   return in.text(std::move(out));
 }
 
+// The subject as a text, with what is a user's of it.
+Value as_text(Interp& in, const Value& v) { return v.is(Kind::string) ? v : in.text(to_text(in.heap(), v)); }
+
 Value string(Interp& in, const Value& v, const Args&) {
   return v.is(Kind::string) ? v : in.text(to_text(in.heap(), v));
 }
@@ -52,9 +55,10 @@ Value escape(Interp& in, const Value& v, const Args&) {
 
 Value trim(Interp& in, const Value& v, const Args& args) {
   const Bound bound("trim", args, {"chars"});
-  const std::string s = to_text(in.heap(), v);
+  const Value s = as_text(in, v);
+  in.heap().copied(s.text().size());
   const bool given = bound.has(0) && !bound[0]->is(Kind::none);
-  return in.text(std::string(strip_charged(in, s, given ? bound[0] : nullptr, true, true)));
+  return in.part(s.as_str(), strip_charged(in, s.text(), given ? bound[0] : nullptr, true, true));
 }
 
 Value center(Interp& in, const Value& v, const Args& args) {
@@ -73,9 +77,9 @@ Value center(Interp& in, const Value& v, const Args& args) {
 Value replace(Interp& in, const Value& v, const Args& args) {
   const Bound bound("replace", args, {"old", "new", "count"}, 2);
   Args forward;
-  forward.pos = {in.text(to_text(in.heap(), *bound[0])), in.text(to_text(in.heap(), *bound[1]))};
+  forward.pos = {as_text(in, *bound[0]), as_text(in, *bound[1])};
   if (bound.has(2) && !bound[2]->is(Kind::none)) forward.pos.push_back(*bound[2]);
-  return find_text_method("replace")(in, in.text(to_text(in.heap(), v)), forward);
+  return find_text_method("replace")(in, as_text(in, v), forward);
 }
 
 Value indent(Interp& in, const Value& v, const Args& args) {
@@ -267,7 +271,7 @@ Value to_json(Interp& in, const Value& v, const Args& args) {
   Sink out(in.heap());
   if (v.is(Kind::undefined)) raise("Object of type Undefined is not JSON serializable");
   write_json(out, v, style);
-  return in.text(out.take());
+  return in.text(out);
 }
 
 constexpr FilterRow kFilters[] = {

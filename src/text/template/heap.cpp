@@ -23,6 +23,26 @@ void Heap::take(size_t bytes) {
   live_ += bytes;
 }
 
+void add_range(Marks& marks, size_t begin, size_t end) {
+  if (begin == end) return;
+  if (!marks.empty() && begin <= marks.back().second) {
+    marks.back().second = static_cast<uint32_t>(end);
+  } else {
+    marks.emplace_back(static_cast<uint32_t>(begin), static_cast<uint32_t>(end));
+  }
+}
+
+void Sink::add(std::string_view piece, const Marks& marks, size_t from) {
+  const size_t begin = text_.size();
+  add(piece);
+  if (marks.empty()) return;
+  heap_.spend(marks.size() / 64);
+  auto it = std::partition_point(marks.begin(), marks.end(), [&](const auto& m) { return m.second <= from; });
+  for (; it != marks.end() && it->first < from + piece.size(); ++it)
+    add_range(marks_, begin + std::max<size_t>(it->first, from) - from,
+              begin + std::min<size_t>(it->second, from + piece.size()) - from);
+}
+
 void Sink::grow(size_t more) {
   const size_t need = text_.size() + more;
   if (more > heap_.limits.text_bytes || need > heap_.limits.text_bytes) {

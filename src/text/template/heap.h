@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ingle/error.hpp"
 
@@ -30,6 +32,10 @@ struct Failure {
 // A bound was passed, or a construct is not held.
 [[noreturn]] void refuse(std::string message);
 
+// The bytes of a text that a user wrote: ranges in order, apart from each other.
+using Marks = std::vector<std::pair<uint32_t, uint32_t>>;
+void add_range(Marks& marks, size_t begin, size_t end);  // behind all that is there
+
 class Heap {
  public:
   explicit Heap(const Limits& bounds = {}) : limits(bounds) {}
@@ -46,6 +52,9 @@ class Heap {
   void give_back(size_t bytes) noexcept { live_ -= bytes; }
 
   const Limits limits;
+  // Set while a builtin runs that is given a user's text: all text that it makes counts as the user's, unless
+  // the builtin says exactly which part is.
+  bool mark_all = false;
 
  private:
   uint64_t steps_ = 0;
@@ -65,6 +74,12 @@ class Sink {
     text_.append(piece);
   }
   void add(char c) { add(std::string_view(&c, 1)); }
+  // A piece of a text whose marks are given; it begins there at `from`.
+  void add(std::string_view piece, const Marks& marks, size_t from = 0);
+  // What came since `begin` bytes is a user's.
+  void mark_since(size_t begin) { add_range(marks_, begin, text_.size()); }
+  size_t size() const { return text_.size(); }
+  Marks take_marks() { return std::exchange(marks_, {}); }
   void repeat(std::string_view piece, int64_t times);
   std::string take();
   std::string_view text() const { return text_; }
@@ -74,6 +89,7 @@ class Sink {
   void grow(size_t more);
   Heap& heap_;
   std::string text_;
+  Marks marks_;
   size_t charged_ = 0;  // never below text_.size()
 };
 

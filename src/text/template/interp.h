@@ -55,7 +55,8 @@ class Interp {
  public:
   Interp(const Template& source, const Limits& limits, int64_t now_unix);
   // The variables are looked up by name; those that the template never names are dropped.
-  std::string run(const std::vector<std::pair<std::string, Value>>& variables);
+  // `marks`, when given, tells which bytes of the output a user wrote.
+  std::string run(const std::vector<std::pair<std::string, Value>>& variables, Marks* marks = nullptr);
 
   Heap& heap() { return heap_; }
   Pos pos() const { return pos_; }
@@ -68,6 +69,15 @@ class Interp {
   void set_member(Space& space, std::string_view name, Value value);
 
   Value text(std::string s, bool markup = false) { return make_text(&heap_, std::move(s), markup); }
+  // What a sink gathered, and which of it a user wrote.
+  Value text(Sink& out, bool markup = false) {
+    Marks marks = out.take_marks();
+    return make_marked(&heap_, out.take(), markup, std::move(marks));
+  }
+  // A piece of `of`, which it points into.
+  Value part(const Str& of, std::string_view piece, bool markup = false) {
+    return make_part(&heap_, of, piece, markup);
+  }
   Value list(std::vector<Value> items, Flavor flavor = Flavor::list) {
     return make_seq(&heap_, std::move(items), flavor);
   }
@@ -143,6 +153,19 @@ class Interp::Nested {
  private:
   Interp& in_;
 };
+
+// For the time of a builtin: is it given a user's text?
+class MarkAll {
+ public:
+  MarkAll(Heap& heap, bool user) : heap_(heap), saved_(heap.mark_all) { heap.mark_all = user || saved_; }
+  ~MarkAll() { heap_.mark_all = saved_; }
+  MarkAll(const MarkAll&) = delete;
+
+ private:
+  Heap& heap_;
+  bool saved_;
+};
+bool given_user_text(const Value& self, const Args& args);
 
 // A scope for the time of a block.
 class Interp::Inner {

@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 // Builds values bottom up on a stack of its own: depth costs no call stack.
 class Builder : public nlohmann::json_sax<Json> {
  public:
+  explicit Builder(bool user) : user_(user) {}
   Value result;
 
   bool null() override { return put(Value::none()); }
@@ -30,7 +31,11 @@ class Builder : public nlohmann::json_sax<Json> {
       refuse(format("the integer {} does not fit 64 bits", written));
     return put(Value::real(d));
   }
-  bool string(string_t& s) override { return put(make_text(nullptr, std::move(s))); }
+  bool string(string_t& s) override {
+    // A role is the program's own choice of a few words, out of which templates make control tokens.
+    const bool role = !open_.empty() && open_.back().map && open_.back().key == "role" && is_role(s);
+    return put(text(std::move(s), !role));
+  }
   bool binary(binary_t&) override { return false; }
   bool start_object(size_t) override { return open(true); }
   bool key(string_t& k) override {
@@ -45,6 +50,18 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
  private:
+  static bool is_role(std::string_view s) {
+    for (const std::string_view known :
+         {"system", "user", "assistant", "tool", "developer", "function", "ipython", "model", "observation"})
+      if (s == known) return true;
+    return false;
+  }
+  Value text(std::string s, bool user) const {
+    Marks marks;
+    if (user_ && user) add_range(marks, 0, s.size());
+    return make_marked(nullptr, std::move(s), false, std::move(marks));
+  }
+
   struct Level {
     std::shared_ptr<Map> map;  // null in an array
     std::vector<Value> items;
@@ -70,13 +87,14 @@ class Builder : public nlohmann::json_sax<Json> {
     if (open_.empty()) {
       result = std::move(v);
     } else if (open_.back().map) {
-      open_.back().map->set(make_text(nullptr, std::move(open_.back().key)), std::move(v));
+      open_.back().map->set(text(std::move(open_.back().key), true), std::move(v));
     } else {
       open_.back().items.push_back(std::move(v));
     }
     return true;
   }
 
+  bool user_;  // texts and keys are a user's
   std::vector<Level> open_;
 };
 
@@ -146,7 +164,7 @@ class Writer {
       case Kind::floating:
         return out_.add(json_real(v.as_real()));
       case Kind::string:
-        return write_json_string(out_, v.text(), style_.ensure_ascii);
+        return write_string(v);
       case Kind::dict:
         return write_map(v.as_map());
       case Kind::list:
@@ -159,6 +177,12 @@ class Writer {
   }
 
  private:
+  void write_string(const Value& v) {
+    const size_t begin = out_.size();
+    write_json_string(out_, v.text(), style_.ensure_ascii);
+    if (v.as_str().user) out_.mark_since(begin);
+  }
+
   void new_line() {
     if (!style_.indent) return;
     out_.add('\n');
@@ -193,7 +217,9 @@ class Writer {
     for (size_t i = 0; i < order.size(); ++i) {
       if (i) out_.add(style_.item_separator);
       new_line();
+      const size_t begin = out_.size();
       write_json_string(out_, json_key(order[i]->first), style_.ensure_ascii);
+      if (holds_user_text(order[i]->first)) out_.mark_since(begin);
       out_.add(style_.key_separator);
       write(order[i]->second);
     }
@@ -211,8 +237,8 @@ class Writer {
 
 void write_json(Sink& out, const Value& v, const JsonStyle& style) { Writer(out, style).write(v); }
 
-std::vector<std::pair<std::string, Value>> parse_json_object(std::string_view text) {
-  Builder builder;
+std::vector<std::pair<std::string, Value>> parse_json_object(std::string_view text, bool user) {
+  Builder builder(user);
   Json::sax_parse(text.begin(), text.end(), &builder);
   if (!builder.result.is(Kind::dict)) raise("the variables must be a JSON object");
   std::vector<std::pair<std::string, Value>> out;

@@ -70,8 +70,8 @@ struct JsonStyle {
   std::string item_separator = ", ", key_separator = ": ";
 };
 void write_json(Sink& out, const Value& v, const JsonStyle& style);
-// The members of an object, in order. Throws Failure.
-std::vector<std::pair<std::string, Value>> parse_json_object(std::string_view text);
+// The members of an object, in order; `user`: their texts are a user's. Throws Failure.
+std::vector<std::pair<std::string, Value>> parse_json_object(std::string_view text, bool user = false);
 
 // format_text.cpp
 std::string percent_format(Interp& in, std::string_view pattern, const Value& arg);

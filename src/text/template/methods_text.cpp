@@ -18,7 +18,7 @@ template <bool left, bool right>
 Value stripped(Interp& in, const Value& self, const Args& args) {
   const Bound bound("strip", args, {"chars"});
   const bool given = bound.has(0) && !bound[0]->is(Kind::none);
-  return in.text(std::string(strip_charged(in, self.text(), given ? bound[0] : nullptr, left, right)),
+  return in.part(self.as_str(), strip_charged(in, self.text(), given ? bound[0] : nullptr, left, right),
                  self.as_str().markup);
 }
 
@@ -96,17 +96,17 @@ Value replace(Interp& in, const Value& self, const Args& args) {
     const size_t found = from.empty() ? at : s.find(from, at);
     if (found == std::string::npos) break;
     in.heap().spend(1);
-    out.add(std::string_view(s).substr(at, found - at));
-    out.add(to);
+    out.add(std::string_view(s).substr(at, found - at), self.as_str().marks, at);
+    out.add(to, bound[1]->as_str().marks);
     at = found + from.size();
     if (!from.empty()) continue;
-    if (at >= s.size()) return in.text(out.take(), self.as_str().markup);
+    if (at >= s.size()) return in.text(out, self.as_str().markup);
     const size_t size = code_point_at(s, at).size;  // an empty `old` stands between all characters
-    out.add(std::string_view(s).substr(at, size));
+    out.add(std::string_view(s).substr(at, size), self.as_str().marks, at);
     at += size;
   }
-  out.add(std::string_view(s).substr(at));
-  return in.text(out.take(), self.as_str().markup);
+  out.add(std::string_view(s).substr(at), self.as_str().marks, at);
+  return in.text(out, self.as_str().markup);
 }
 
 template <bool prefix>
@@ -116,7 +116,7 @@ Value without_affix(Interp& in, const Value& self, const Args& args) {
   const std::string& affix = need_text(*bound[0]);
   if (prefix && s.starts_with(affix)) s.remove_prefix(affix.size());
   if (!prefix && s.ends_with(affix)) s.remove_suffix(affix.size());
-  return in.text(std::string(s), self.as_str().markup);
+  return in.part(self.as_str(), s, self.as_str().markup);
 }
 
 // Pieces between runs of white space.
@@ -164,10 +164,10 @@ std::vector<std::string_view> split_at(std::string_view s, std::string_view sepa
   return out;
 }
 
-Value texts(Interp& in, const std::vector<std::string_view>& pieces, bool markup) {
+Value texts(Interp& in, const Str& of, const std::vector<std::string_view>& pieces) {
   std::vector<Value> out;
   out.reserve(pieces.size());
-  for (const std::string_view piece : pieces) out.push_back(in.text(std::string(piece), markup));
+  for (const std::string_view piece : pieces) out.push_back(in.part(of, piece, of.markup));
   return in.list(std::move(out));
 }
 
@@ -175,15 +175,15 @@ template <bool from_end>
 Value split(Interp& in, const Value& self, const Args& args) {
   const Bound bound("split", args, {"sep", "maxsplit"});
   const int64_t most = bound.integer(1, -1);
-  const bool markup = self.as_str().markup;
+  const Str& of = self.as_str();
   if (!bound.has(0) || bound[0]->is(Kind::none)) {
     in.heap().walked(self.text().size());
-    return texts(in, from_end ? rsplit_space(self.text(), most) : split_space(self.text(), most), markup);
+    return texts(in, of, from_end ? rsplit_space(of.text, most) : split_space(of.text, most));
   }
   const std::string_view separator = bound.str(0, "");
   if (separator.empty()) raise("empty separator");
   in.heap().searched(self.text().size(), separator.size());
-  return texts(in, split_at(self.text(), separator, most, from_end), markup);
+  return texts(in, of, split_at(of.text, separator, most, from_end));
 }
 
 template <bool from_end>
@@ -194,11 +194,12 @@ Value partition(Interp& in, const Value& self, const Args& args) {
   in.heap().searched(self.text().size(), separator.size());
   const size_t at = from_end ? s.rfind(separator) : s.find(separator);
   std::vector<Value> out;
-  const auto piece = [&](std::string_view p) { out.push_back(in.text(std::string(p))); };
+  const auto piece = [&](std::string_view p) { out.push_back(in.part(self.as_str(), p)); };
   if (at == s.npos) {
-    from_end ? (piece(""), piece(""), piece(s)) : (piece(s), piece(""), piece(""));
+    const std::string_view none = s.substr(0, 0);
+    from_end ? (piece(none), piece(none), piece(s)) : (piece(s), piece(none), piece(none));
   } else {
-    piece(s.substr(0, at)), piece(separator), piece(s.substr(at + separator.size()));
+    piece(s.substr(0, at)), piece(s.substr(at, separator.size())), piece(s.substr(at + separator.size()));
   }
   return in.list(std::move(out), Flavor::tuple);
 }
@@ -224,7 +225,7 @@ Value split_lines(Interp& in, const Value& self, const Args& args) {
     i = end;
   }
   if (begin < s.size()) out.push_back(s.substr(begin));
-  return texts(in, out, self.as_str().markup);
+  return texts(in, self.as_str(), out);
 }
 
 Value join(Interp& in, const Value& self, const Args& args) {
@@ -234,11 +235,11 @@ Value join(Interp& in, const Value& self, const Args& args) {
   bool later = false;
   for (const Value& item : items.as_seq().items) {
     in.heap().spend(1);
-    if (later) out.add(self.text());
+    if (later) out.add(self.text(), self.as_str().marks);
     later = true;
-    out.add(need_text(item));
+    out.add(need_text(item), item.as_str().marks);
   }
-  return in.text(out.take());
+  return in.text(out);
 }
 
 enum class Align : uint8_t { left, right, center, zero };

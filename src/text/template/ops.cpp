@@ -110,12 +110,17 @@ Value joined(Interp& in, const Value& a, const Value& b) {
   if (a.is(Kind::string)) {
     Sink out(in.heap());
     const bool markup = a.as_str().markup || b.as_str().markup;
-    const auto piece = [&](const Value& v) {
-      return markup && !v.as_str().markup ? escape_html(v.text()) : v.text();
-    };
-    out.add(piece(a));
-    out.add(piece(b));
-    return in.text(out.take(), markup);
+    for (const Value* v : {&a, &b}) {
+      const Str& str = v->as_str();
+      const size_t begin = out.size();
+      if (!markup || str.markup) {
+        out.add(str.text, str.marks);
+      } else {
+        out.add(escape_html(str.text));
+        if (str.user) out.mark_since(begin);
+      }
+    }
+    return in.text(out, markup);
   }
   const auto &x = a.as_seq().items, &y = b.as_seq().items;
   in.heap().copied((x.size() + y.size()) * sizeof(Value));
@@ -128,7 +133,8 @@ Value repeated(Interp& in, const Value& v, int64_t times) {
   if (v.is(Kind::string)) {
     Sink out(in.heap());
     out.repeat(v.text(), times);
-    return in.text(out.take(), v.as_str().markup);
+    if (v.as_str().user) out.mark_since(0);
+    return in.text(out, v.as_str().markup);
   }
   const auto& items = v.as_seq().items;
   std::vector<Value> out;
@@ -163,7 +169,10 @@ Value arithmetic(Interp& in, Op op, const Value& a, const Value& b) {
   if (a.is_integral() && b.is_integral()) return integers(op, a.as_int(), b.as_int());
   if (a.is_number() && b.is_number()) return reals(op, a.as_real(), b.as_real());
   if (a.is(Kind::undefined)) raise(undefined_reason(a));
-  if (op == Op::mod && a.is(Kind::string)) return in.text(percent_format(in, a.text(), b));
+  if (op == Op::mod && a.is(Kind::string)) {
+    const MarkAll marking(in.heap(), holds_user_text(a) || holds_user_text(b));
+    return in.text(percent_format(in, a.text(), b));
+  }
   if (b.is(Kind::undefined)) raise(undefined_reason(b));
   if (op == Op::add && same_sequence(a, b)) return joined(in, a, b);
   if (op == Op::mul && is_sequence(a) && b.is_integral()) return repeated(in, a, b.as_int());
@@ -207,12 +216,14 @@ Value slice_text(Interp& in, const Str& str, const Range& r) {
   std::vector<uint32_t> starts;  // byte offset of each code point
   const bool whole = r.step == 1;
   if (str.ascii && whole) {
-    return in.text(str.text.substr(static_cast<size_t>(r.start), static_cast<size_t>(r.n)), str.markup);
+    return in.part(str,
+                   std::string_view(str.text).substr(static_cast<size_t>(r.start), static_cast<size_t>(r.n)),
+                   str.markup);
   }
   if (whole) {
     const size_t from = offset_of(str.text, static_cast<size_t>(r.start));
     const size_t size = offset_of(std::string_view(str.text).substr(from), static_cast<size_t>(r.n));
-    return in.text(str.text.substr(from, size), str.markup);
+    return in.part(str, std::string_view(str.text).substr(from, size), str.markup);
   }
   for (size_t i = 0; i < str.text.size(); i += code_point_at(str.text, i).size)
     starts.push_back(static_cast<uint32_t>(i));
@@ -222,6 +233,7 @@ Value slice_text(Interp& in, const Str& str, const Range& r) {
     out += str.text.substr(at, code_point_at(str.text, at).size);
     if (k + 1 < r.n) i += r.step;
   }
+  const MarkAll marking(in.heap(), str.user);
   return in.text(std::move(out), str.markup);
 }
 

@@ -48,6 +48,7 @@ void adopt(Heap* heap, Object& object, size_t bytes) {
 
 void note_child(Object& object, const Value& child) {
   if (child.is(Kind::space)) object.plain = false;
+  if (holds_user_text(child)) object.user = true;
   if (const Object* below = child.object()) {
     object.depth = std::max(object.depth, below->depth + 1);
     object.plain = object.plain && below->plain;
@@ -55,6 +56,28 @@ void note_child(Object& object, const Value& child) {
 }
 
 Value make_text(Heap* heap, std::string text, bool markup) {
+  Marks marks;
+  if (heap && heap->mark_all) add_range(marks, 0, text.size());
+  return make_marked(heap, std::move(text), markup, std::move(marks));
+}
+
+Value make_part(Heap* heap, const Str& of, std::string_view piece, bool markup) {
+  Marks marks;
+  if (!of.marks.empty()) {
+    if (heap) heap->spend(of.marks.size() / 64);
+    const size_t from = static_cast<size_t>(piece.data() - of.text.data()), end = from + piece.size();
+    auto it = std::partition_point(of.marks.begin(), of.marks.end(),
+                                   [&](const auto& m) { return m.second <= from; });
+    for (; it != of.marks.end() && it->first < end; ++it)
+      add_range(marks, std::max<size_t>(it->first, from) - from, std::min<size_t>(it->second, end) - from);
+  }
+  return make_marked(heap, std::string(piece), markup, std::move(marks));
+}
+
+// What a namespace holds can change, so it counts always.
+bool holds_user_text(const Value& v) { return v.is(Kind::space) || (v.object() && v.object()->user); }
+
+Value make_marked(Heap* heap, std::string text, bool markup, Marks marks) {
   if (heap && text.size() > heap->limits.text_bytes) {
     refuse(format("the template makes a text of more than {} bytes", heap->limits.text_bytes));
   }
@@ -63,7 +86,9 @@ Value make_text(Heap* heap, std::string text, bool markup) {
   str->length = count_code_points(str->text);
   str->ascii = str->length == str->text.size();
   str->markup = markup;
-  adopt(heap, *str, sizeof(Str) + str->text.size());
+  str->user = !marks.empty();
+  str->marks = std::move(marks);
+  adopt(heap, *str, sizeof(Str) + str->text.size() + str->marks.size() * sizeof(str->marks[0]));
   return Value(Kind::string, std::move(str));
 }
 
@@ -489,7 +514,10 @@ void write_repr(Sink& out, const Value& v) {
     case Kind::string:
       if (v.as_str().markup) out.add("Markup(");
       out.heap().walked(v.text().size());
-      write_string_repr(out, v.text());
+      if (const size_t begin = out.size(); true) {
+        write_string_repr(out, v.text());
+        if (v.as_str().user) out.mark_since(begin);
+      }
       if (v.as_str().markup) out.add(')');
       return;
     case Kind::list:
@@ -506,7 +534,7 @@ void write_repr(Sink& out, const Value& v) {
 void write_text(Sink& out, const Value& v) {
   if (v.is(Kind::string)) {
     out.heap().copied(v.text().size());
-    out.add(v.text());
+    out.add(v.text(), v.as_str().marks);
   } else if (!v.is(Kind::undefined)) {
     write_repr(out, v);
   }
@@ -524,11 +552,12 @@ std::string to_text(Heap& heap, const Value& v) {
 
 namespace {
 
-std::vector<Value> characters(Heap& heap, std::string_view text) {
+std::vector<Value> characters(Heap& heap, const Str& str) {
+  const std::string_view text = str.text;
   std::vector<Value> out;
   for (size_t i = 0; i < text.size();) {
     const CodePoint c = code_point_at(text, i);
-    out.push_back(make_text(&heap, std::string(text.substr(i, c.size))));
+    out.push_back(make_part(&heap, str, text.substr(i, c.size), false));
     i += c.size;
   }
   return out;
@@ -545,7 +574,7 @@ Value iterate(Heap& heap, const Value& v) {
       }
       return v;
     case Kind::string:
-      return make_seq(&heap, characters(heap, v.text()));
+      return make_seq(&heap, characters(heap, v.as_str()));
     case Kind::undefined:
       return make_seq(&heap, {});
     case Kind::dict: {

@@ -41,6 +41,7 @@ struct Object {
   Heap* heap = nullptr;  // charged with `bytes`, or null for what the caller or the source owns
   size_t bytes = 0;
   int depth = 0;      // of nested owners below
+  bool user = false;  // holds text that a user wrote
   bool plain = true;  // data only: no function, loop or namespace inside
 };
 
@@ -97,6 +98,7 @@ struct Str : Object {
   size_t length = 0;    // in code points
   bool ascii = true;    // then bytes are code points
   bool markup = false;  // came from `safe` or `escape`
+  Marks marks;          // which bytes a user wrote
 };
 
 struct Seq : Object {
@@ -128,6 +130,9 @@ struct Space {
 
 // Makers. A null heap charges nobody.
 Value make_text(Heap* heap, std::string text, bool markup = false);
+Value make_marked(Heap* heap, std::string text, bool markup, Marks marks);
+Value make_part(Heap* heap, const Str& of, std::string_view piece, bool markup);  // `piece` lies in it
+bool holds_user_text(const Value& v);
 Value make_seq(Heap* heap, std::vector<Value> items, Flavor flavor = Flavor::list);
 Value make_map(Heap* heap, std::shared_ptr<Map> map);
 Value make_undefined(std::string why);  // prints as nothing; using it raises `why`
