@@ -1,0 +1,23 @@
+// Finds how a chat template writes tool calls and reasoning, by rendering conversations with it.
+#pragma once
+#include <string_view>
+
+#include "text/chat_template.h"
+#include "text/tools/answer_reader.h"
+
+namespace ingle::text {
+
+// `source` is the template's. Never throws for what a template does; a template that cannot render any of the
+// conversations has no dialect unless its source names one.
+AnswerFormat detect_format(const ChatTemplate& chat_template, std::string_view source);
+
+// What a constrained call is made of: it is written as begin, then JSON of `schema`, then end.
+struct CallShape {
+  std::string trigger;  // the marker at which a call begins
+  std::string begin, schema, end;
+};
+// Of one tool: [{"type": "function", "function": {…}}]'s inner object as JSON text. False where the dialect's
+// arguments are no JSON, or the tool has no name.
+bool call_shape(const Dialect& dialect, std::string_view tool, CallShape& out);
+
+}  // namespace ingle::text

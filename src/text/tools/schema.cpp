@@ -1,0 +1,325 @@
+#include "text/tools/schema.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "text/tools/json_scan.h"
+
+namespace ingle::text {
+namespace {
+
+using nlohmann::json;
+
+TypeSet bit_of(const json& type) {
+  if (!type.is_string()) return 0;
+  const auto& name = type.get_ref<const std::string&>();
+  if (name == "string") return kStringType;
+  if (name == "number") return kNumberType | kIntegerType;
+  if (name == "integer") return kIntegerType;
+  if (name == "boolean") return kBooleanType;
+  if (name == "null") return kNullType;
+  if (name == "object") return kObjectType;
+  return name == "array" ? kArrayType : 0;
+}
+
+// Of an enumeration's or a constant's value.
+TypeSet bit_of_value(const json& v) {
+  if (v.is_string()) return kStringType;
+  if (v.is_number_integer()) return kIntegerType | kNumberType;
+  if (v.is_number()) return kNumberType;
+  if (v.is_boolean()) return kBooleanType;
+  if (v.is_null()) return kNullType;
+  return v.is_object() ? kObjectType : kArrayType;
+}
+
+// Of a schema whose types stand in it or one level down; 0 where it does not tell.
+TypeSet types_of(const json& schema, bool deeper = true) {
+  if (!schema.is_object()) return 0;
+  TypeSet out = 0;
+  if (const auto type = schema.find("type"); type != schema.end()) {
+    if (type->is_array()) {
+      for (const json& each : *type) out |= bit_of(each);
+    } else {
+      out |= bit_of(*type);
+    }
+    if (schema.contains("nullable") && schema["nullable"] == true) out |= kNullType;
+    return out;
+  }
+  if (const auto values = schema.find("enum"); values != schema.end() && values->is_array())
+    for (const json& v : *values) out |= bit_of_value(v);
+  if (const auto value = schema.find("const"); value != schema.end()) out |= bit_of_value(*value);
+  for (const char* many : {"anyOf", "oneOf"}) {
+    const auto all = schema.find(many);
+    if (!deeper || all == schema.end() || !all->is_array()) continue;
+    for (const json& each : *all) {
+      const TypeSet one = types_of(each, false);
+      if (one == 0) return 0;
+      out |= one;
+    }
+  }
+  return out;
+}
+
+json parse_bounded(std::string_view text) {
+  if (!is_json(text))  // the depth is bounded there
+    fail(Code::invalid_argument, "tools", "is no JSON, or is nested too deep");
+  return json::parse(text, nullptr, false);
+}
+
+}  // namespace
+
+ToolSchemas::ToolSchemas(std::string_view text) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return;
+  const json list = parse_bounded(text);
+  if (list.is_null()) return;
+  if (!list.is_array()) fail(Code::invalid_argument, "tools", "is no array");
+  for (size_t i = 0; i < list.size(); ++i) {
+    const json* tool = &list[i];
+    if (tool->is_object() && tool->contains("function")) tool = &(*tool)["function"];
+    if (!tool->is_object() || !tool->contains("name") || !(*tool)["name"].is_string())
+      fail(Code::invalid_argument, format("tools[{}]", i), "has no name");
+    auto& arguments = tools_[(*tool)["name"].get<std::string>()];
+    for (const char* key : {"parameters", "input_schema", "inputSchema"}) {
+      const auto schema = tool->find(key);
+      if (schema == tool->end() || !schema->is_object() || !schema->contains("properties")) continue;
+      const json& properties = (*schema)["properties"];
+      if (!properties.is_object()) continue;
+      for (const auto& [name, property] : properties.items()) arguments[name] = types_of(property);
+    }
+  }
+}
+
+TypeSet ToolSchemas::type(std::string_view tool, std::string_view argument) const {
+  const auto found = tools_.find(tool);
+  if (found == tools_.end()) return 0;
+  const auto type = found->second.find(argument);
+  return type == found->second.end() ? 0 : type->second;
+}
+
+namespace {
+
+std::string_view trimmed(std::string_view s) {
+  const auto space = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+  while (!s.empty() && space(s.front())) s.remove_prefix(1);
+  while (!s.empty() && space(s.back())) s.remove_suffix(1);
+  return s;
+}
+
+TypeSet type_of_json(std::string_view value) {
+  switch (value.front()) {
+    case '"':
+      return kStringType;
+    case '{':
+      return kObjectType;
+    case '[':
+      return kArrayType;
+    case 't':
+    case 'f':
+      return kBooleanType;
+    case 'n':
+      return kNullType;
+    default:
+      return value.find_first_of(".eE") == std::string_view::npos ? kIntegerType : kNumberType;
+  }
+}
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  append_quoted(out, text);
+  return out;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+// Turns one literal into JSON, its nesting bounded.
+class Converter {
+ public:
+  Converter(std::string_view text, std::string_view quote) : text_(text), quote_(quote) {}
+  std::optional<std::string> run() {
+    if (!value(0)) return std::nullopt;
+    skip_space();
+    if (at_ != text_.size()) return std::nullopt;
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr int kMostDepth = 64;
+  bool python() const { return quote_.empty(); }
+  void skip_space() {
+    while (at_ < text_.size() && trimmed(text_.substr(at_, 1)).empty()) ++at_;
+  }
+  bool take(std::string_view literal) {
+    if (!text_.substr(at_).starts_with(literal)) return false;
+    at_ += literal.size();
+    return true;
+  }
+
+  bool value(int depth) {
+    skip_space();
+    if (at_ >= text_.size() || depth > kMostDepth) return false;
+    const char c = text_[at_];
+    if (c == '[') return sequence(']', depth);
+    if (c == '(' && python()) return sequence(')', depth);
+    if (c == '{') return members(depth);
+    if (!python() && take(quote_)) return until_quote();
+    if ((c == '"' || c == '\'') && python()) return string(c);
+    return word();
+  }
+
+  bool sequence(char end, int depth) {
+    ++at_;
+    out_ += '[';
+    for (bool first = true;; first = false) {
+      skip_space();
+      if (at_ < text_.size() && text_[at_] == end) break;  // a comma may stand before the end
+      if (!first) out_ += ", ";
+      if (!value(depth + 1)) return false;
+      skip_space();
+      if (take(",")) continue;
+      if (at_ < text_.size() && text_[at_] == end) break;
+      return false;
+    }
+    ++at_;
+    out_ += ']';
+    return true;
+  }
+
+  bool members(int depth) {
+    ++at_;
+    out_ += '{';
+    for (bool first = true;; first = false) {
+      skip_space();
+      if (take("}")) break;
+      if (!first) out_ += ", ";
+      if (!key() || (skip_space(), !take(":"))) return false;
+      out_ += ": ";
+      if (!value(depth + 1)) return false;
+      skip_space();
+      if (take(",")) continue;
+      if (!take("}")) return false;
+      break;
+    }
+    out_ += '}';
+    return true;
+  }
+
+  bool key() {
+    if (at_ >= text_.size()) return false;
+    if (python()) {
+      const char c = text_[at_];
+      return (c == '"' || c == '\'') && string(c);
+    }
+    if (take(quote_)) return until_quote();
+    const size_t end = text_.find_first_of(":,{}[]", at_);
+    if (end == std::string_view::npos || text_[end] != ':') return false;
+    append_quoted(out_, trimmed(text_.substr(at_, end - at_)));
+    at_ = end;
+    return true;
+  }
+
+  bool until_quote() {
+    const size_t end = text_.find(quote_, at_);
+    if (end == std::string_view::npos) return false;
+    append_quoted(out_, text_.substr(at_, end - at_));
+    at_ = end + quote_.size();
+    return true;
+  }
+
+  bool string(char mark) {
+    std::string plain;
+    for (++at_; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == mark) {
+        ++at_;
+        append_quoted(out_, plain);
+        return true;
+      }
+      if (c != '\\') {
+        plain += c;
+        continue;
+      }
+      if (++at_ >= text_.size() || !escape(plain)) return false;
+    }
+    return false;
+  }
+
+  bool escape(std::string& plain) {
+    const char c = text_[at_];
+    const size_t known = std::string_view("\\'\"nrtbfav0").find(c);
+    if (known != std::string_view::npos) {
+      plain += "\\'\"\n\r\t\b\f\a\v\0"[known];
+      return true;
+    }
+    const size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : 0;
+    if (digits == 0) {  // Python leaves what it does not know as it stands
+      plain += '\\';
+      plain += c;
+      return true;
+    }
+    const std::string_view hex = text_.substr(at_ + 1, digits);
+    if (hex.size() != digits || hex.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
+      return false;
+    std::string escaped = digits == 2 ? "\"\\u00" : "\"\\u";
+    at_ += digits;
+    // A pair of surrogates is one character.
+    std::string tail(hex);
+    if (digits == 4 && (hex[0] == 'd' || hex[0] == 'D') && text_.substr(at_ + 1, 2) == "\\u" &&
+        text_.substr(at_ + 3, 4).size() == 4 &&
+        text_.substr(at_ + 3, 4).find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos) {
+      tail.append(text_.substr(at_ + 1, 6));
+      at_ += 6;
+    }
+    plain += unquote_json(escaped + tail + "\"");
+    return true;
+  }
+
+  bool word() {
+    const size_t begin = at_;
+    while (at_ < text_.size() &&
+           (is_word(text_[at_]) || std::string_view("+-.").find(text_[at_]) != std::string_view::npos))
+      ++at_;
+    const std::string_view found = text_.substr(begin, at_ - begin);
+    if (found == "True" || found == "true") {
+      out_ += "true";
+    } else if (found == "False" || found == "false") {
+      out_ += "false";
+    } else if (found == "None" || found == "null") {
+      out_ += "null";
+    } else if (is_json(found)) {
+      out_ += found;  // a number
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  std::string_view text_, quote_;
+  size_t at_ = 0;
+  std::string out_;
+};
+
+}  // namespace
+
+std::optional<std::string> python_to_json(std::string_view text) { return Converter(text, {}).run(); }
+std::optional<std::string> braces_to_json(std::string_view text, std::string_view quote) {
+  return Converter(text, quote).run();
+}
+
+std::string value_to_json(std::string_view text, TypeSet types) {
+  if (types == kStringType) return quoted(text);
+  const std::string_view bare = trimmed(text);
+  const auto fits = [&](std::string_view value) {
+    const TypeSet type = type_of_json(value);
+    return types == 0 ? type != kStringType : (types & type) != 0 && type != kStringType;
+  };
+  if (!bare.empty() && is_json(bare) && fits(bare)) return std::string(bare);
+  if (!bare.empty())
+    if (const auto made = python_to_json(bare); made && fits(*made)) return *made;
+  return quoted(text);
+}
+
+}  // namespace ingle::text
