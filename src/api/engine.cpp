@@ -133,6 +133,7 @@ PreparedRequest Engine::Impl::prepare(const Request& r) const {
   core.check_fits(n, std::min(most, options.context - n + 1));
   p.answer = std::make_unique<Answer>(*model.impl(), r.generate);
   p.sampler = Sampler(r.sampler);
+  p.calls_host = !r.sampler.custom.empty();
   p.band = r.band;
   p.tenant = hash_of(r.tenant);
   p.salt = r.salt;

@@ -104,7 +104,8 @@ EngineCore::Live::Live(PreparedRequest&& r)
       answer(std::move(r.answer)),
       sampler(std::move(r.sampler)),
       salt(std::move(r.salt)),
-      submitted(r.submitted) {}
+      submitted(r.submitted),
+      calls_host(r.calls_host) {}
 
 EngineCore::EngineCore(const Model& model, const EngineOptions& options, EngineHooks hooks)
     : model_(model),
@@ -303,8 +304,8 @@ bool EngineCore::run() {
   } catch (const std::exception&) {
     return false;
   }
+  if (hooks_.after_step) hooks_.after_step(slices_, status_);
   model_seconds_ = now() - start;
-  if (hooks_.after_step) hooks_.after_step(status_);
   return true;
 }
 
@@ -349,13 +350,7 @@ void EngineCore::step(double target) {
     if (run()) {
       out_of_memory_ = 0;
       most_tokens_ = std::min(kUnbounded, 2 * most_tokens_);
-      size_t row = 0;
-      const auto width = static_cast<size_t>(plan_->n_vocab);
-      for (size_t i = 0; i < parts_.size(); ++i) {
-        settle(parts_[i], status_[i],
-               std::span<const float>(logits_).subspan(row * width, parts_[i].samples ? width : 0));
-        if (parts_[i].samples) ++row;
-      }
+      settle_all();
     } else {
       // A smaller step may fit. One of a single token that does not, several times, is the end of its
       // request.
@@ -402,22 +397,65 @@ void EngineCore::settle(const Part& part, backends::StepStatus status, std::span
   metrics_.recomputed_tokens +=
       std::max<int64_t>(0, std::min(live.computed_once, live.computed()) - (live.computed() - part.n));
   live.computed_once = std::max(live.computed_once, live.computed());
-  if (!part.samples) return;
+  if (part.samples) choices_.push_back({&part, logits, {}, nullptr});
+}
+
+void EngineCore::settle_all() {
+  choices_.clear();
+  const auto width = static_cast<size_t>(plan_->n_vocab);
+  size_t row = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    const size_t at = row * width;
+    if (part.samples) ++row;
+    settle(part, status_[i], std::span<const float>(logits_).subspan(at, part.samples ? width : 0));
+  }
+  choose_all();
+  for (Choice& c : choices_) deliver(c);
+}
+
+void EngineCore::choose(Choice& c) const noexcept {
+  Live& live = *c.part->live;
   try {
-    sample(part, logits);
-  } catch (const Error& e) {
-    result.outcome = SliceOutcome::ended;
-    fail_with(live.slot, e);
-  } catch (const std::exception& e) {
-    result.outcome = SliceOutcome::ended;
-    fail_with(live.slot, Error(Code::out_of_memory, "engine", e.what()));
+    c.step = live.answer->next(c.logits, c.logits, live.sampler, live.known() < options_.context);
+  } catch (...) {
+    c.error = std::current_exception();
   }
 }
 
-void EngineCore::sample(const Part& part, std::span<const float> logits) {
-  Live& live = *part.live;
-  engine::SliceResult& result = results_[part.result];
-  Answer::Step step = live.answer->next(logits, logits, live.sampler, live.known() < options_.context);
+// Rows of a large vocabulary take long enough to be shared among the model's threads. A host's own stages are
+// called on this thread.
+void EngineCore::choose_all() {
+  constexpr size_t kWorthIt = 1 << 16;  // values
+  const bool shared = choices_.size() > 1 && choices_.size() * choices_[0].logits.size() >= kWorthIt;
+  if (shared) {
+    std::atomic<size_t> next{0};
+    model_.impl()->runtime->pool->run([&](int) {
+      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < choices_.size();)
+        if (!choices_[i].part->live->calls_host) choose(choices_[i]);
+    });
+  }
+  for (Choice& c : choices_)
+    if (!shared || c.part->live->calls_host) choose(c);
+}
+
+void EngineCore::deliver(Choice& c) {
+  Live& live = *c.part->live;
+  engine::SliceResult& result = results_[c.part->result];
+  if (c.error) {
+    result.outcome = SliceOutcome::ended;
+    try {
+      std::rethrow_exception(c.error);
+    } catch (const Error& e) {
+      fail_with(live.slot, e);
+    } catch (const std::exception& e) {
+      fail_with(live.slot, Error(Code::out_of_memory, "engine", e.what()));
+    } catch (...) {
+      fail_with(live.slot, Error(Code::internal, "engine", "an exception of unknown kind"));
+    }
+    return;
+  }
+  Answer::Step& step = c.step;
   const double time = now();
   if (live.first_token < 0) {
     live.first_token = time;

@@ -25,12 +25,14 @@ struct PreparedRequest {
   uint64_t tenant = 0;
   std::string salt;
   double submitted = 0, deadline = 0;  // by the engine's clock; a deadline of 0 is none
+  bool calls_host = false;             // its sampler has stages of the host's own
 };
 
 // For tests: a clock that is no clock, and steps that go wrong.
 struct EngineHooks {
-  std::function<double()> clock;                                    // seconds; null: the machine's
-  std::function<void(std::span<backends::StepStatus>)> after_step;  // may change what came of each slice
+  std::function<double()> clock;  // seconds; null: the machine's
+  // May change what came of each slice, and let modelled time pass.
+  std::function<void(std::span<const backends::Slice>, std::span<backends::StepStatus>)> after_step;
 };
 
 // What there is to tell, as plain data that another thread may have a copy of.
@@ -82,6 +84,7 @@ class EngineCore {
     int64_t computed_once = 0;  // tokens that were ever computed: what comes after a preemption is not new
     int denied = 0;             // steps in a row for which there was no memory
     double submitted, admitted = -1, first_token = -1, last_token = -1;
+    bool calls_host;
 
     int64_t known() const { return static_cast<int64_t>(tokens.size()); }
     int64_t computed() const { return state ? state->length() : 0; }
@@ -93,6 +96,13 @@ class EngineCore {
     int64_t n;
     bool samples;
   };
+  // A row of logits, and the token that comes of it.
+  struct Choice {
+    const Part* part;
+    std::span<const float> logits;
+    Answer::Step step;
+    std::exception_ptr error;
+  };
 
   Live* at(engine::Slot slot) { return live_[static_cast<size_t>(slot)].get(); }
   void follow(engine::NewRequest& n, const Live& live) const;
@@ -101,8 +111,11 @@ class EngineCore {
   int64_t slice_length(const Live& live, int64_t planned) const;
   void take_part(const engine::PlannedSlice& slice, size_t index);
   bool run();
+  void settle_all();
   void settle(const Part& part, backends::StepStatus status, std::span<const float> logits);
-  void sample(const Part& part, std::span<const float> logits);
+  void choose(Choice& choice) const noexcept;
+  void choose_all();
+  void deliver(Choice& choice);
   void emit(Live& live, TokenEvent event);
   void end(engine::Slot slot, Finish how);  // with what was held back
   void fail_with(engine::Slot slot, const Error& error);
@@ -129,6 +142,7 @@ class EngineCore {
   std::vector<backends::Slice> slices_;
   std::vector<backends::StepStatus> status_;
   std::vector<float> logits_;
+  std::vector<Choice> choices_;
   std::vector<engine::SliceResult> results_;
   double model_seconds_ = 0;
   int64_t most_tokens_;  // of a step: fewer after one for which there was no memory

@@ -283,7 +283,7 @@ TEST_CASE("failed steps and failed allocations end or delay single requests alon
   uint64_t draws = 0;
   int64_t injected = 0;
   EngineHooks hooks;
-  hooks.after_step = [&](std::span<backends::StepStatus> status) {
+  hooks.after_step = [&](std::span<const backends::Slice>, std::span<backends::StepStatus> status) {
     for (backends::StepStatus& s : status)
       if (uniform(9, draws++) < 0.01f) s = backends::StepStatus::failed, ++injected;
   };

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "api/engine_impl.h"
+#include "core/random.h"
 #include "support.h"
 #include "support/errors.h"
 
@@ -450,4 +451,83 @@ TEST_CASE("stats add up", "[api]") {
   for (const uint64_t c : s.prompt_length.counts) n += c;
   CHECK(n == 5);
   CHECK(s.prompt_length.counts.size() == s.prompt_length.bounds.size() + 1);
+}
+
+namespace {
+
+// The real engine and model on modelled time: open-loop arrivals, cancels, deadlines, a budget that forces
+// preemptions. What it tells is a function of the seed.
+struct Replay {
+  uint64_t digest = 14695981039346656037u;
+  int64_t events = 0;
+  double seconds = 0;
+  EngineStats stats;
+};
+
+Replay replay(const Model& model, uint64_t seed) {
+  Replay out;
+  uint64_t draws = 0;
+  const auto roll = [&](int64_t below) {
+    return static_cast<int64_t>(uniform(seed, draws++) * static_cast<float>(below));
+  };
+  double now = 0;
+  EngineHooks hooks;
+  hooks.clock = [&] { return now; };
+  hooks.after_step = [&](std::span<const backends::Slice> slices, std::span<backends::StepStatus>) {
+    engine::StepLoad load;
+    for (const backends::Slice& s : slices) load.add(s.start, static_cast<int64_t>(s.tokens.size()));
+    now += 2e-3 + 1e-4 * static_cast<double>(load.tokens) + 1e-8 * load.seen;
+  };
+  EngineOptions o = by_hand();
+  o.max_running = 16;
+  o.state_bytes = 60 * 256;
+  o.target_ms = 20;
+  Engine::Impl engine(model, o, hooks);
+  const auto note = [&](uint64_t x) { out.digest = (out.digest ^ x) * 0x100000001b3; };
+  double arrival = 0;
+  for (int made = 0; made < 400 || engine.stats().running + engine.stats().waiting > 0;) {
+    while (made < 400 && arrival <= now) {
+      Request r =
+          ask(std::string(static_cast<size_t>(1 + roll(made % 20 == 0 ? 600 : 60)), 'x'), 1 + roll(60));
+      r.tenant = std::to_string(made % 5);
+      r.band = made % 3;
+      if (made % 9 == 0) r.deadline_s = 0.01 + 0.001 * static_cast<double>(roll(200));
+      const RequestId id = engine.submit(r);
+      if (made % 7 == 0) engine.cancel(id - static_cast<RequestId>(roll(3)));
+      ++made;
+      arrival += 0.0005 * static_cast<double>(roll(30));
+    }
+    if (!engine.step(0)) now = std::max(now, arrival);
+    while (const auto e = engine.next(0)) {
+      ++out.events;
+      note(e->request * 1000003 + static_cast<uint64_t>(e->event.id + 1) * 8 +
+           static_cast<uint64_t>(e->event.finish));
+    }
+  }
+  out.seconds = now;
+  out.stats = engine.stats();
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a seed replays the engine on modelled time", "[api]") {
+  const Runtime runtime = one_thread();
+  const Model model = scripted(runtime, std::string(100, 'y'));
+  const Replay a = replay(model, 1), b = replay(model, 1), c = replay(model, 2);
+  CHECK(a.digest == b.digest);
+  CHECK(a.seconds == b.seconds);
+  CHECK(a.digest != c.digest);
+  const auto ended = [&](Finish f) { return a.stats.finished[static_cast<size_t>(f)]; };
+  CHECK(ended(Finish::length) > 200);
+  CHECK(ended(Finish::cancelled) > 10);
+  CHECK(ended(Finish::deadline) > 5);
+  CHECK(ended(Finish::error) == 0);
+  CHECK(a.stats.preemptions > 0);
+  CHECK(a.stats.state_bytes == 0);
+  int64_t all = 0;
+  for (const int64_t n : a.stats.finished) all += n;
+  CHECK(all == 400);
+  // With somebody decoding, steps stay near the target.
+  CHECK(a.stats.between_tokens.sum / static_cast<double>(a.stats.between_tokens.count) < 0.04);
 }
