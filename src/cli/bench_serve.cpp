@@ -22,7 +22,7 @@ struct ServeFlags {
   Common common;
   std::string model, workload = "random";
   int64_t requests = 64, concurrency = 8, prompt = 128, gen = 32, turns = 4, tenants = 4, seed = 1;
-  int64_t max_running = 32, chunk = 512, state_bytes = 0;
+  int64_t max_running = 32, chunk = 512, state_bytes = 0, burst = 1;
   double rate = 0, target_ms = 100, price = 0, first_token_ms = 1000, per_token_ms = 200;
   bool no_share = false;
 };
@@ -77,7 +77,8 @@ class Workload {
         o.prompt = tokens(reads ? f_.prompt : std::max<int64_t>(1, f_.prompt / 8));
         o.gen = reads ? std::max<int64_t>(1, f_.gen / 4) : f_.gen;
       }
-      if (f_.rate > 0) due += std::exponential_distribution<double>(f_.rate)(random_);
+      if (f_.rate > 0 && i % f_.burst == 0)
+        due += std::exponential_distribution<double>(f_.rate / static_cast<double>(f_.burst))(random_);
       o.due = due;
       out.push_back(std::move(o));
     }
@@ -349,6 +350,7 @@ void add_bench_serve(Command bench, Commands& commands) {
       .range(1, 4096);
   c.option("--rate", f->rate, "Open loop instead: so many requests come per second, at random (Poisson)")
       .not_negative();
+  c.option("--burst", f->burst, "Open loop: so many come at once").range(1, 1 << 20);
   c.option("-p,--prompt", f->prompt, "Prompt tokens").range(1, 1 << 20);
   c.option("-n,--gen", f->gen, "Tokens of an answer").range(1, 1 << 20);
   c.option("--turns", f->turns, "Turns of a conversation").range(1, 1000);

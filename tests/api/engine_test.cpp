@@ -4,6 +4,8 @@
 #include <poll.h>
 
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <map>
 #include <thread>
 
@@ -372,6 +374,22 @@ TEST_CASE("events go to a callback", "[api][concurrent]") {
   CHECK(engine.drain());
   REQUIRE(all.size() == 20);
   for (const auto& [id, told] : all) CHECK(told.text == "abcdef");
+}
+
+TEST_CASE("an idle engine takes no processor time", "[api][concurrent]") {
+  const Runtime runtime = one_thread();
+  const Model model = scripted(runtime, "abcdef");
+  EngineOptions o;
+  o.state_bytes = 1 << 24;
+  o.on_event = [](const EngineEvent&) {};
+  Engine engine(model, o);
+  engine.submit(ask("x"));
+  engine.drain();
+  engine.resume();
+  const std::clock_t before = std::clock();  // of the process, whatever else the machine does
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const double busy = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  CHECK(busy < 0.1);
 }
 
 TEST_CASE("many threads submit, cancel and ask at once", "[api][concurrent]") {

@@ -373,7 +373,7 @@ class Bench(Case):
         self.assertGreater(out["first_token_s"], out["load_s"] * 0.99)
 
     def test_serve(self):
-        for load in (("-c", 3), ("--rate", 2000)):
+        for load in (("-c", 3), ("--rate", 2000, "--burst", 3)):
             for workload in ("random", "shared-prefix", "multi-turn", "long-with-short", "tenants"):
                 out = self.ok("bench", "serve", MODEL, "-w", workload, "-p", 16, "-n", 4, "--requests", 12, "--turns", 2,
                               "--price-per-hour", 1, "--state-bytes", "1M", *load, "--json").json()
