@@ -190,12 +190,16 @@ std::vector<OptionRow> runtime_table() {
       text_row<&RuntimeOptions::kernel>(
           "kernel",
           "Forces kernels by instruction set or full name (avx2, plain). Empty: the best there are."),
+      text_row<&RuntimeOptions::plugin_folder>("plugin_folder",
+                                               "Where backend plug-ins lie. Empty: beside the library."),
   };
 }
 
 std::vector<OptionRow> model_table() {
   return {
-      text_row<&ModelOptions::backend>("backend", "cpu, ref (slow, the oracle) or null."),
+      text_row<&ModelOptions::backend>(
+          "backend",
+          "cpu, ref (slow, the oracle), null, or a plug-in: openblas, onednn, eigen, plugin:/path."),
       text_row<&ModelOptions::state_type>(
           "state_type", "Of the attention state: f32, f16, bf16. Empty: the backend's choice."),
       flag_row<&ModelOptions::map>("map",

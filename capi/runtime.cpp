@@ -31,7 +31,14 @@ ingle_code ingle_runtime_doctor(const ingle_runtime* runtime, int32_t self_test,
                   {"threads", static_cast<int64_t>(r.threads())},
                   {"backends", std::move(backends)},
                   {"kernels", std::move(kernels)}};
-    if (test) report.emplace_back("self_test", r.self_test());
+    if (test) {
+      report.emplace_back("self_test", r.self_test());
+      List plugins;
+      for (const ingle::PluginReport& p : r.plugins())
+        plugins.emplace_back(
+            Fields{{"name", p.name}, {"path", p.path}, {"can_run", p.can_run}, {"about", p.about}});
+      report.emplace_back("plugins", std::move(plugins));
+    }
     result = new ingle_text(write_json(report));
   });
 }

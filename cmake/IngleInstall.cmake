@@ -6,6 +6,10 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Ingle)
 install(TARGETS ingle_c ingle_static EXPORT IngleTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+get_property(plugins GLOBAL PROPERTY INGLE_BUILT_PLUGINS)
+if(plugins)  # backends that are loaded by name, found beside libingle
+  install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ingle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT IngleTargets NAMESPACE Ingle:: DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/IngleConfig.cmake.in ${PROJECT_BINARY_DIR}/IngleConfig.cmake

@@ -22,7 +22,11 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
 headers="fmt/format.h:libfmt-dev nlohmann/json.hpp:nlohmann-json3-dev utf8proc.h:libutf8proc-dev
          pcre2.h:libpcre2-dev protozero/version.hpp:libprotozero-dev
          CLI/CLI.hpp:libcli11-dev simde/x86/avx2.h:libsimde-dev catch2/catch.hpp|catch2/catch_all.hpp:catch2
-         pybind11/pybind11.h:pybind11-dev"
+         pybind11/pybind11.h:pybind11-dev
+         eigen3/Eigen/Core|Eigen/Core:libeigen3-dev dnnl.hpp:libdnnl-dev"
+# OpenBLAS's headers lie where the alternative of the day has put them.
+{ compgen -G "/usr/include/openblas*/cblas.h" || compgen -G "/usr/include/*/openblas*/cblas.h" ||
+  compgen -G "/usr/include/openblas_config.h"; } >/dev/null || missing+=(libopenblas-dev)
 probe() {
   local entry header package
   for entry in $headers; do

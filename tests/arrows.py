@@ -27,6 +27,10 @@ PACKAGES = {
     "CLI/": ["src/cli/command.cpp"],
     "pybind11/": ["bindings/python/"],
     "simde/": ["src/kernels/x86/"],
+    "Eigen/": ["src/backends/eigen/"],
+    "cblas.h": ["src/backends/openblas/"],
+    "dnnl.hpp": ["src/backends/onednn/"],
+    "omp.h": ["src/backends/onednn/"],
 }
 SYSTEM = re.compile(r"""^( [a-z_0-9]+                                         # the C++ standard library
     | (assert|ctype|errno|float|inttypes|limits|math|stdbool|stddef|stdint|stdio|stdlib|string|time)\.h
@@ -256,6 +260,7 @@ SELF_TESTS = [
     ("fmt outside its file", {"src/core/a.cpp": "#include <fmt/format.h>\n"}, "belongs to src/core/format.cpp"),
     ("the parser outside its file", {"src/cli/run.cpp": "#include <CLI/CLI.hpp>\n"}, "belongs to src/cli/command.cpp"),
     ("a binding beside the C API", {"bindings/python/a.cpp": "#include <ingle/ingle.hpp>\n"}, "ingle.h alone"),
+    ("a plug-in's library in a room", {"src/kernels/a.cpp": "#include <cblas.h>\n"}, "belongs to src/backends/openblas/"),
     ("pybind11 in a room", {"src/api/a.cpp": "#include <pybind11/pybind11.h>\n"}, "belongs to bindings/python/"),
     ("an unknown package", {"src/core/a.cpp": "#include <boost/any.hpp>\n"}, "no known system header"),
     ("an include of nothing", {"src/core/a.cpp": '#include "gone.h"\n'}, "not a file of this tree"),

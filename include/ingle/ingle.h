@@ -268,7 +268,7 @@ INGLE_API uint64_t INGLE_CALL ingle_tokens_length(const ingle_tokens* tokens);
 
 /* ---- Options ---- */
 /* `kind` is one of
-     runtime   threads, kernel                                      for ingle_runtime_create
+     runtime   threads, kernel, plugin_folder                       for ingle_runtime_create
      model     backend, state_type, map                             for ingle_model_load...
      script    ids, logits, text, chat_template, context            for ingle_model_scripted
      session   context, prefill_chunk, state_bytes                  for ingle_session_create
@@ -317,7 +317,8 @@ INGLE_API ingle_runtime* INGLE_CALL ingle_runtime_retain(ingle_runtime* runtime)
 INGLE_API void INGLE_CALL ingle_runtime_release(ingle_runtime* runtime);
 /* JSON: {"version", "processor", "threads", "backends": [], "kernels": [{"name", "can_run", "reason"}]}. With
    `self_test` 1 each kernel that can run is held against its oracle, and "self_test" says what differed ("":
-   nothing). */
+   nothing); each backend plug-in is loaded, and "plugins": [{"name", "path", "can_run", "about"}] tells of
+   them. */
 INGLE_API ingle_code INGLE_CALL ingle_runtime_doctor(const ingle_runtime* runtime, int32_t self_test,
                                                      ingle_text** out, ingle_error** err);
 

@@ -19,6 +19,8 @@ struct RuntimeOptions {
   int threads = 0;  // 1 to 256; 0: one per core that this process may use
   std::string
       kernel;  // force kernels by ISA or full name ("avx2", "plain"); empty: the best that the processor has
+  std::string
+      plugin_folder;  // where backend plug-ins lie; empty: beside the library, and where it installs them
   std::function<void(LogLevel, std::string_view)> log;  // called on any thread; empty: silence
   // A host's own memory for weights, states and workspaces; both called from any thread. Null: the system's.
   void* (*allocate)(size_t bytes, size_t alignment, void* user) = nullptr;
@@ -32,6 +34,12 @@ struct KernelReport {
   std::string reason;  // why not, when it cannot
 };
 
+struct PluginReport {
+  std::string name, path;  // "openblas"; of its library, empty when there is none
+  bool can_run = false;
+  std::string about;  // the plug-in's own words, or why it does not run
+};
+
 class Runtime {
  public:
   explicit Runtime(
@@ -40,6 +48,9 @@ class Runtime {
   std::string processor() const;              // brand and the instruction sets in use
   std::vector<KernelReport> kernels() const;  // all of them, in order of preference
   std::vector<std::string> backends() const;  // "cpu", "ref", "null"
+  // The backend plug-ins of this project, and any other in the plug-in folder. Each is loaded to see whether
+  // it runs, and stays in the process.
+  std::vector<PluginReport> plugins() const;
   // Runs every kernel that the machine has against its oracle on small random inputs; an empty string when
   // all agree, else what differed.
   std::string self_test() const;

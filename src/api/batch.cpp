@@ -90,6 +90,11 @@ std::vector<std::exception_ptr> Batch::feed(std::span<Session* const> sessions,
   std::vector<std::exception_ptr> errors(sessions.size());
   for (size_t i = 0; i < sessions.size(); ++i) {
     Session::Impl& impl = *sessions[i]->impl_;
+    if (step.status[i] == StepStatus::failed) {
+      errors[i] = std::make_exception_ptr(
+          Error(Code::io, "batch", "the backend failed in a step", "its log says why"));
+      continue;
+    }
     if (step.status[i] != StepStatus::ok) {
       errors[i] =
           std::make_exception_ptr(Error(Code::numeric, "batch", "the model gave NaN or infinite logits"));

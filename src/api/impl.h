@@ -24,13 +24,13 @@ class TokenTrie;
 
 struct Runtime::Impl {
   CpuFeatures cpu;
-  std::string forced_kernel;
+  std::string forced_kernel, plugin_folder;
   Allocator allocator = system_allocator();
   LogSink log;
   std::unique_ptr<ThreadPool> pool;
 
   backends::BackendContext backend_context() const {
-    return {allocator, pool.get(), cpu, forced_kernel, log};
+    return {allocator, pool.get(), cpu, forced_kernel, log, plugin_folder};
   }
 };
 

@@ -1,6 +1,7 @@
 #include "ingle/runtime.hpp"
 
 #include "api/impl.h"
+#include "backends/plugin/find.h"
 #include "core/error.h"
 #include "kernels/matmul.h"
 #include "kernels/self_test.h"
@@ -34,6 +35,7 @@ Runtime::Runtime(const RuntimeOptions& options) : impl_(std::make_shared<Impl>()
     fail(Code::invalid_argument, "option allocate", "allocate and release go together: give both or neither");
   impl_->cpu = detect_cpu();
   impl_->forced_kernel = options.kernel;
+  impl_->plugin_folder = options.plugin_folder;
   if (options.allocate) impl_->allocator = {options.allocate, options.release, options.allocator_user};
   impl_->log = options.log;
   kernels::select_vec(impl_->cpu, options.kernel);  // throws when the machine cannot run what is forced
@@ -54,6 +56,13 @@ std::vector<KernelReport> Runtime::kernels() const {
 }
 
 std::vector<std::string> Runtime::backends() const { return {"cpu", "ref", "null"}; }
+
+std::vector<PluginReport> Runtime::plugins() const {
+  std::vector<PluginReport> out;
+  for (backends::PluginReport& r : backends::report_plugins(backends::plugin_folders(impl_->plugin_folder)))
+    out.push_back({std::move(r.name), std::move(r.path), r.runs, std::move(r.about)});
+  return out;
+}
 
 std::string Runtime::self_test() const { return kernels::self_test(impl_->cpu); }
 

@@ -2,8 +2,8 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/null/null.h"
+#include "backends/plugin/find.h"
 #include "backends/ref/ref.h"
-#include "core/error.h"
 
 namespace ingle::backends {
 
@@ -11,7 +11,8 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendContex
   if (name == "cpu") return make_cpu_backend(context);
   if (name == "ref") return make_ref_backend(context);
   if (name == "null") return make_null_backend(context);
-  fail(Code::not_found, "backend", format("'{}' is not known; known: cpu, ref, null", name));
+  const std::string path = find_plugin(name, plugin_folders(context.plugin_folder));
+  return make_plugin_backend(context, Plugin::load(path, context.pool->size(), context.log));
 }
 
 }  // namespace ingle::backends

@@ -72,6 +72,7 @@ struct BackendContext {
   CpuFeatures cpu;
   std::string forced_kernel;  // "" or a kernel row or ISA by name
   LogSink log;                // may be empty
+  std::string plugin_folder;  // where plug-ins lie; empty: beside the library
 };
 
 class Backend {
@@ -83,7 +84,8 @@ class Backend {
   virtual std::unique_ptr<Program> prepare(PlanPtr plan, const PrepareOptions& options) const = 0;
 };
 
-// By name: "cpu", "ref", "null". Throws Code::not_found listing the names.
+// By name: "cpu", "ref", "null", or a plug-in's ("openblas", "plugin:/path/to/library.so"), which is loaded.
+// Throws Code::not_found saying what was looked for and where; for plug-ins also what Plugin::load throws.
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendContext& context);
 
 }  // namespace ingle::backends

@@ -31,7 +31,8 @@ int report(const Error& error);  // on stderr, with the hint; returns the exit c
 struct Common {
   bool json = false, quiet = false, verbose = false;
   int64_t threads = 0;
-  std::string kernel;  // "ref" is the reference backend, anything else a kernel or instruction set
+  std::string kernel;            // "ref" is the reference backend, anything else a kernel or instruction set
+  std::string backend, plugins;  // of models; where plug-ins lie
   std::string state_type;
   bool no_map = false;
 };

@@ -18,7 +18,11 @@ void print_text(const Runtime& runtime, const std::string& failure) {
               printable(runtime.processor()).c_str(), runtime.threads(),
               static_cast<double>(memory_bytes()) / 1e9);
   for (const std::string& b : runtime.backends()) std::printf(" %s", b.c_str());
-  std::puts("\nkernels:");
+  std::puts("\nbackend plug-ins:");
+  for (const PluginReport& p : runtime.plugins())
+    std::printf("  %-10s %s%s\n", printable(p.name).c_str(),
+                p.can_run ? "" : "not: ", printable(p.about).c_str());
+  std::puts("kernels:");
   for (const KernelReport& k : runtime.kernels())
     std::printf("  %-40s %s\n", k.name.c_str(), k.can_run ? "runs" : k.reason.c_str());
   std::printf("self-test: %s\n", failure.empty() ? "ok" : failure.c_str());
@@ -28,11 +32,15 @@ void print_as_json(const Runtime& runtime, const std::string& failure) {
   Json kernels = Json::array();
   for (const KernelReport& k : runtime.kernels())
     kernels.push_back({{"name", k.name}, {"runs", k.can_run}, {"reason", k.reason}});
+  Json plugins = Json::array();
+  for (const PluginReport& p : runtime.plugins())
+    plugins.push_back({{"name", p.name}, {"path", p.path}, {"runs", p.can_run}, {"about", p.about}});
   print_json({{"version", version()},
               {"processor", runtime.processor()},
               {"threads", runtime.threads()},
               {"memory_bytes", memory_bytes()},
               {"backends", runtime.backends()},
+              {"plugins", plugins},
               {"kernels", kernels},
               {"self_test", failure.empty() ? "ok" : failure}});
 }
@@ -41,7 +49,7 @@ void print_as_json(const Runtime& runtime, const std::string& failure) {
 
 void add_doctor(Command app, Commands& commands) {
   auto common = std::make_shared<Common>();
-  Command c = app.command("doctor", "The machine, the kernels that run on it, and a self-test of them");
+  Command c = app.command("doctor", "The machine, the backends and kernels that run on it, and a self-test");
   add_json(c, common->json);
   add_common(c, *common);
   c.footer("Examples:\n  ingle doctor\n  ingle doctor --json\n  ingle doctor --kernel avx2");

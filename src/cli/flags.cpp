@@ -17,11 +17,14 @@ void add_common(Command command, Common& common) {
   add_threads(command, common);
   command.option("--kernel", common.kernel, "Force kernels: avx2, plain, …; ref: the float reference")
       .environment("INGLE_KERNEL");
+  command.option("--plugins", common.plugins, "The folder of backend plug-ins").environment("INGLE_PLUGINS");
   command.flag("-q,--quiet", common.quiet, "No progress, no talk");
   command.flag("-v,--verbose", common.verbose, "Say what is done, on stderr");
 }
 
 void add_loading(Command command, Common& common) {
+  command.option("--backend", common.backend,
+                 "cpu, ref, null, or a plug-in: openblas, onednn, eigen, plugin:/path/to/library.so");
   command.option("--state-type", common.state_type, "Attention state: f32, f16 or bf16");
   command.flag("--no-map", common.no_map, "Read the file instead of mapping it");
 }
@@ -229,6 +232,7 @@ std::unique_ptr<Runtime> make_runtime(const Common& common) {
   RuntimeOptions options;
   options.threads = static_cast<int>(common.threads);
   if (common.kernel != "ref") options.kernel = common.kernel;
+  options.plugin_folder = common.plugins;
   if (common.verbose)
     options.log = [](LogLevel, std::string_view text) {
       std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
@@ -245,6 +249,7 @@ std::unique_ptr<Runtime> make_runtime(const Common& common) {
 Model load_model(const Runtime& runtime, const std::string& path, const Common& common) {
   ModelOptions options;
   if (common.kernel == "ref") options.backend = "ref";
+  if (!common.backend.empty()) options.backend = common.backend;
   options.state_type = common.state_type;
   options.map = !common.no_map;
   const InterruptScope scope;

@@ -5,6 +5,15 @@
 #include "core/error.h"
 
 namespace ingle::engine {
+namespace {
+
+void check_ran(backends::StepStatus status) {
+  if (status == backends::StepStatus::cancelled) fail(Code::cancelled, "feed", "cancelled");
+  if (status == backends::StepStatus::failed)
+    fail(Code::io, "feed", "the backend failed in a step", "its log says why");
+}
+
+}  // namespace
 
 Sequence::Sequence(const Sequence& other, kv::SequenceState state)
     : runner_(other.runner_),
@@ -77,7 +86,7 @@ void Sequence::catch_up(const FeedOptions& options) {
     backends::Slice slice{&state_, state_.length(), chunk, 0, length()};
     backends::StepStatus status{};
     runner_->step({{&slice, 1}, {&status, 1}, nullptr, options.cancel});
-    if (status == backends::StepStatus::cancelled) fail(Code::cancelled, "feed", "cancelled");
+    check_ran(status);
     if (status != backends::StepStatus::ok) fail(Code::numeric, "feed", "a step failed");
     state_.commit(n);
   }
@@ -112,7 +121,7 @@ void Sequence::feed_chunk(std::span<const int32_t> tokens, const FeedOptions& op
   if (options.row) rows_.resize(static_cast<size_t>(n) * fresh_.size());
   backends::StepStatus status{};
   runner_->step({{&slice, 1}, {&status, 1}, options.row ? rows_.data() : fresh_.data(), options.cancel});
-  if (status == backends::StepStatus::cancelled) fail(Code::cancelled, "feed", "cancelled");
+  check_ran(status);
   if (status != backends::StepStatus::ok)
     fail(Code::numeric, "feed",
          format("the model gave NaN or infinite logits after position {}", start + n - 1));

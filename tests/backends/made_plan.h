@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -132,9 +133,11 @@ class PlanMaker {
 class Running {
  public:
   static constexpr int64_t kTokens = 160, kSlices = 8;
-  Running(backends::Plan plan, const std::string& backend, int threads = 2, const std::string& kernel = {})
+  Running(backends::Plan plan, const std::string& backend, int threads = 2, const std::string& kernel = {},
+          LogSink log = {})
       : pool_(threads) {
-    const auto b = backends::make_backend(backend, {system_allocator(), &pool_, detect_cpu(), kernel, {}});
+    const auto b = backends::make_backend(
+        backend, {system_allocator(), &pool_, detect_cpu(), kernel, std::move(log), INGLE_PLUGIN_FOLDER});
     plan = graph::expand(std::move(plan), [&](const Op& op) { return b->takes(op); });
     states_ = std::make_unique<kv::StatePool>(system_allocator(), plan.parts, UINT64_MAX);
     program_ = b->prepare(std::make_shared<const backends::Plan>(std::move(plan)), {});
@@ -175,6 +178,15 @@ class Running {
   std::unique_ptr<backends::Program> program_;
   std::unique_ptr<backends::Workspace> workspace_;
 };
+
+// The plug-ins that this build has, and the sample.
+inline std::vector<std::string> plugin_backends() {
+  std::vector<std::string> names;
+  std::istringstream built(INGLE_BUILT_PLUGINS);
+  for (std::string name; built >> name;) names.push_back(name);
+  names.push_back("plugin:" INGLE_TEST_PLUGINS "/libingle_backend_sample.so");
+  return names;
+}
 
 inline std::vector<int32_t> random_tokens(size_t n, int32_t n_vocab, uint32_t seed) {
   std::mt19937 random(seed);

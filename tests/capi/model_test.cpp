@@ -271,6 +271,7 @@ TEST_CASE("the doctor tells what there is", "[capi]") {
   CHECK_FALSE(contains(str(text), "self_test"));
   REQUIRE_OK(ingle_runtime_doctor(runtime, 1, text.out(), err));
   CHECK(contains(str(text), "\"self_test\":"));
+  CHECK(contains(str(text), "\"name\":\"openblas\""));
 }
 
 TEST_CASE("texts become tokens and come back", "[capi]") {

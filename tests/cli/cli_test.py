@@ -676,6 +676,21 @@ class Doctor(Case):
         self.assertIn("cpu", out["backends"])
         for kernel in out["kernels"]:
             self.assertEqual(kernel["runs"], kernel["reason"] == "")
+        plugins = {p["name"]: p for p in out["plugins"]}
+        for name in ("eigen", "onednn", "openblas"):
+            self.assertEqual(plugins[name]["runs"], os.path.exists(plugins[name]["path"]))
+            self.assertTrue(plugins[name]["about"])
+
+    def test_plugins(self):
+        text = self.ok("doctor", "--plugins", self.folder).out.decode()
+        self.assertRegex(text, r"eigen +not: there is no libingle_backend_eigen\.so in " + re.escape(self.folder))
+        for p in self.ok("doctor", "--json").json()["plugins"]:
+            if p["runs"]:
+                done = ingle("logprobs", MODEL, "--ids", "1,2,3", "--backend", p["name"], "-v", "--json")
+                self.assertEqual(done.code, 0, done.err)
+                self.assertIn(p["name"] + "_f32", done.err)
+        self.fails(3, "libingle_backend_nosuch.so", "run", MODEL, "x", "--backend", "nosuch")
+        self.fails(3, "/no/such/lib.so", "run", MODEL, "x", "--backend", "plugin:/no/such/lib.so")
 
     def test_text_and_threads(self):
         text = self.ok("doctor", "--threads", 3).out.decode()

@@ -4,6 +4,7 @@
 The small executables are built by find_package and by pkg-config, against the moved prefix, and each answers. With
 --subdirectory the whole source tree is built below another project instead, which takes as long as a build does.
 """
+import json
 import os
 import shutil
 import subprocess
@@ -80,6 +81,44 @@ def installed(work):
         run(ingle, "--version")
         for file in ("ingle.1", "_ingle", "ingle.fish"):
             only(os.path.join(prefix, "share"), os.sep + file)
+        plugins(ingle, prefix, work)
+
+
+def plugins(ingle, prefix, work):
+    """Those installed are found from the moved program and run; so does one that is built outside the tree."""
+    found = json.loads(run(ingle, "doctor", "--json", env=environment()))["plugins"]
+    assert {p["name"] for p in found} == {"eigen", "onednn", "openblas"}, found
+    for p in found:
+        print("%s: %s" % (p["name"], p["about"]) if p["runs"] else "skipped: plug-in %s: %s" % (p["name"], p["about"]))
+        if p["runs"]:
+            assert p["path"].startswith(os.path.realpath(prefix)), p
+            run(ingle, "logprobs", MODEL, "--ids", "1,2,3", "--backend", p["name"], env=environment())
+    folder = os.path.join(work, "plugin")
+    run("cmake", "-G", cached("CMAKE_GENERATOR"), "-S", os.path.join(EXAMPLES, "plugin"), "-B", folder,
+        "-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_C_COMPILER=" + cached("CMAKE_C_COMPILER"), env=environment())
+    run("cmake", "--build", folder)
+    library = only(folder, os.sep + "libingle_backend_sample.so")
+    expected = json.loads(run(ingle, "logprobs", MODEL, "--ids", "1,2,3", "--kernel", "ref", "--json", env=environment()))
+    for how in (["--backend", "plugin:" + library], ["--backend", "sample", "--plugins", folder]):
+        got = json.loads(run(ingle, "logprobs", MODEL, "--ids", "1,2,3", "--json", *how, env=environment()))
+        compare(expected, got)
+
+
+def compare(a, b):
+    """The same JSON, but for numbers that differ in their fourth digit."""
+    if isinstance(a, dict):
+        assert set(a) == set(b), (a, b)
+        for key in a:
+            if key != "kernels":
+                compare(a[key], b[key])
+    elif isinstance(a, list):
+        assert len(a) == len(b), (a, b)
+        for x, y in zip(a, b):
+            compare(x, y)
+    elif isinstance(a, float):
+        assert abs(a - b) < 2e-2, (a, b)  # the attention state is f32 in one, f16 in the other
+    else:
+        assert a == b, (a, b)
 
 
 def main():

@@ -109,7 +109,8 @@ def _messages_json(messages: Messages) -> str:
 
 
 class Runtime(Closing):
-    """Threads and kernels, for any number of models. Options: ``threads`` (0: one per core), ``kernel``.
+    """Threads and kernels, for any number of models. Options: ``threads`` (0: one per core), ``kernel``,
+    ``plugin_folder``.
 
     A model that is loaded without one makes its own.
     """
@@ -230,7 +231,8 @@ class Model(Closing):
                  **options: Unpack[LoadOptions]) -> None:
         """Loads a GGUF file.
 
-        Options: ``backend``, ``state_type``, ``map``; without a ``runtime``, ``threads`` and ``kernel`` too.
+        Options: ``backend``, ``state_type``, ``map``; without a ``runtime``, ``threads``, ``kernel`` and
+        ``plugin_folder`` too.
         Raises NotFoundError, CorruptError, UnsupportedError, OutOfMemoryError.
         """
         runtime, left = _runtime_for(runtime, options)

@@ -10,10 +10,12 @@ class RuntimeOptions(TypedDict, total=False):
     threads: int
     # Forces kernels by instruction set or full name (avx2, plain). Empty: the best there are.
     kernel: str
+    # Where backend plug-ins lie. Empty: beside the library.
+    plugin_folder: str
 
 
 class ModelOptions(TypedDict, total=False):
-    # cpu, ref (slow, the oracle) or null.
+    # cpu, ref (slow, the oracle), null, or a plug-in: openblas, onednn, eigen, plugin:/path.
     backend: str
     # Of the attention state: f32, f16, bf16. Empty: the backend's choice.
     state_type: str

@@ -51,54 +51,66 @@ void each_bank(const Op& op, F f) {
   }
 }
 
-// Of the tensor, those that the weight takes.
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(const BackendContext& context, std::shared_ptr<const Plugin> plugin)
+      : context_(context), plugin_(std::move(plugin)) {}
+  std::string_view name() const override { return plugin_ ? plugin_->name() : "cpu"; }
+  kv::StateType default_state_type() const override { return kv::StateType::f16; }
+  bool takes(const Op& op) const override {
+    // Operations on rows are seen by a plug-in when they stand alone.
+    if (plugin_ && plugin_->has_row_ops() && op.index() > Op(op::Output{}).index() &&
+        !std::holds_alternative<op::Head>(op))
+      return false;
+    return !std::holds_alternative<op::GatherWanted>(op) && !std::holds_alternative<op::Output>(op) &&
+           !std::holds_alternative<op::Mla>(op);
+  }
+  std::unique_ptr<Program> prepare(PlanPtr plan, const PrepareOptions& options) const override {
+    for (const Op& op : plan->ops)
+      if (!takes(op))
+        fail(Code::unsupported, format("backend {}", name()),
+             format("does not run the op '{}'", op_name(op)));
+    for (const Op& op : plan->ops) {
+      if (const auto* r = std::get_if<op::Route>(&op)) check_router(r->router);
+      if (const auto* m = std::get_if<op::Moe>(&op)) check_router(m->route);
+    }
+    return std::make_unique<CpuProgram>(context_, std::move(plan), options, plugin_);
+  }
+
+ private:
+  BackendContext context_;
+  std::shared_ptr<const Plugin> plugin_;
+};
+
+}  // namespace
+
 uint64_t bytes_of(const PlanWeight& w) {
   const auto all = static_cast<uint64_t>(std::max<int64_t>(1, w.tensor->shape.elements()));
   return static_cast<uint64_t>(static_cast<double>(w.tensor->bytes) / static_cast<double>(all) *
                                static_cast<double>(w.rows * w.cols));
 }
 
-class CpuBackend final : public Backend {
- public:
-  explicit CpuBackend(const BackendContext& context) : context_(context) {}
-  std::string_view name() const override { return "cpu"; }
-  kv::StateType default_state_type() const override { return kv::StateType::f16; }
-  bool takes(const Op& op) const override {
-    return !std::holds_alternative<op::GatherWanted>(op) && !std::holds_alternative<op::Output>(op) &&
-           !std::holds_alternative<op::Mla>(op);
-  }
-  std::unique_ptr<Program> prepare(PlanPtr plan, const PrepareOptions& options) const override {
-    for (const Op& op : plan->ops)
-      if (!takes(op)) fail(Code::unsupported, "backend cpu", format("does not run the op '{}'", op_name(op)));
-    for (const Op& op : plan->ops) {
-      if (const auto* r = std::get_if<op::Route>(&op)) check_router(r->router);
-      if (const auto* m = std::get_if<op::Moe>(&op)) check_router(m->route);
-    }
-    return std::make_unique<CpuProgram>(context_, std::move(plan), options);
-  }
-
- private:
-  BackendContext context_;
-};
-
-}  // namespace
-
 std::unique_ptr<Backend> make_cpu_backend(const BackendContext& context) {
-  return std::make_unique<CpuBackend>(context);
+  return std::make_unique<CpuBackend>(context, nullptr);
+}
+std::unique_ptr<Backend> make_plugin_backend(const BackendContext& context, std::shared_ptr<Plugin> plugin) {
+  return std::make_unique<CpuBackend>(context, std::move(plugin));
 }
 
-CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const PrepareOptions& options)
+CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const PrepareOptions& options,
+                       std::shared_ptr<const Plugin> plugin)
     : context_(context),
       plan_(std::move(plan)),
       vec_(&kernels::select_vec(context.cpu, context.forced_kernel)),
-      scan_(&kernels::scan_row_of(*vec_)) {
+      scan_(&kernels::scan_row_of(*vec_)),
+      plugin_(std::move(plugin)) {
   packed_.resize(plan_->weights.size());
   tables_.resize(plan_->weights.size());
   owned_.resize(plan_->weights.size());
   for (const Op& op : plan_->ops)
     if (const auto* embed = std::get_if<op::Embed>(&op))
       precise_ = plan_->buffers[static_cast<size_t>(embed->out)].width < kPreciseBelow;
-  const std::vector<bool> product = weights_of_products();
+  const std::vector<const char*> product = weights_of_products();
   uint64_t total = 1, done = 0;
   for (const PlanWeight& w : plan_->weights) total += bytes_of(w);
   const auto advance = [&](int64_t bytes) {
@@ -106,13 +118,16 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
     return !options.progress || options.progress(static_cast<float>(done) / static_cast<float>(total));
   };
   for (size_t i = 0; i < plan_->weights.size(); ++i) {
-    if (product[i]) {
+    if (product[i] && plugin_) {
+      pack_by_plugin(i, product[i], advance);
+    } else if (product[i]) {
       pack(i, advance);
     } else {
       tables_[i] = open_weight(*plan_->checkpoint, plan_->weights[i], owned_[i]);
     }
   }
   check_banks();
+  if (plugin_) ask_for_ops();
   if (options.progress) options.progress(1);
 }
 
@@ -128,10 +143,10 @@ void CpuProgram::check_banks() const {
     });
 }
 
-std::vector<bool> CpuProgram::weights_of_products() const {
-  std::vector<bool> product(plan_->weights.size());
+std::vector<const char*> CpuProgram::weights_of_products() const {
+  std::vector<const char*> product(plan_->weights.size());
   for (const Op& op : plan_->ops)
-    each_product(op, [&](const LinearSpec& w) { product[static_cast<size_t>(w.weight)] = true; });
+    each_product(op, [&](const LinearSpec& w) { product[static_cast<size_t>(w.weight)] = op_name(op); });
   return product;
 }
 
@@ -177,6 +192,7 @@ void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes
 uint64_t CpuProgram::weight_bytes() const {
   uint64_t bytes = 0;
   for (const auto& w : packed_) bytes += w ? w->data.size() : 0;
+  for (const auto& w : held_) bytes += w->bytes();
   for (const auto& o : owned_) bytes += o.size();
   return bytes;
 }
@@ -187,12 +203,13 @@ std::string CpuProgram::kernels() const {
     if (w) ++count[w->row->name];
   std::string text;
   for (const auto& [name, n] : count) text += (text.empty() ? "" : ", ") + format("{} × {}", name, n);
+  if (plugin_) text += format(" ({})", plugin_->about());
   return text + format("; rows and attention: {}", vec_->isa);
 }
 
 void CpuProgram::embed(Id table, int32_t token, float* out) const {
   const auto i = static_cast<size_t>(table);
-  if (packed_[i])
+  if (packed_[i] && !plugin_)
     kernels::unpack_row(*packed_[i], token, out);
   else
     tables_[i].format->decode_rows(tables_[i], plan_->weights[i].source_row(token), 1, out);

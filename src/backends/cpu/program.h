@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/plugin/plugin.h"
 #include "backends/rows.h"
 #include "kernels/matmul.h"
 #include "kernels/scan.h"
@@ -85,9 +86,13 @@ struct CpuWorkspace final : Workspace {
   uint64_t bytes() const override { return total_bytes; }
 };
 
+uint64_t bytes_of(const PlanWeight& w);  // of its tensor, those that the weight takes
+
 class CpuProgram final : public Program {
  public:
-  CpuProgram(const BackendContext& context, PlanPtr plan, const PrepareOptions& options);
+  // `plugin`, which may be null, runs the products.
+  CpuProgram(const BackendContext& context, PlanPtr plan, const PrepareOptions& options,
+             std::shared_ptr<const Plugin> plugin);
   const Plan& plan() const override { return *plan_; }
   uint64_t weight_bytes() const override;
   std::string kernels() const override;
@@ -111,10 +116,23 @@ class CpuProgram final : public Program {
   // nothing but the model and the position, so results stay independent of the batch.
   bool needs_rest(const BatchRow& row) const { return precise_ || row.position == 0; }
   void embed(Id table, int32_t token, float* out) const;
+  const Plugin& plugin() const { return *plugin_; }
+  // An op of the plan that the plug-in runs, on rows: y's from x's and x2's, `runs` to a row of the buffers.
+  struct PluggedOp {
+    ingle_backend_op op{};
+    Id x = kNone, x2 = kNone, y = kNone;
+    int64_t runs = 1;
+  };
+  const PluggedOp* plugged(size_t op) const {
+    return op < plugged_.size() && plugged_[op] ? &*plugged_[op] : nullptr;
+  }
 
  private:
   void pack(size_t weight, const std::function<bool(int64_t)>& packed_bytes);
-  std::vector<bool> weights_of_products() const;
+  void pack_by_plugin(size_t weight, const char* op, const std::function<bool(int64_t)>& packed_bytes);
+  std::optional<PluggedOp> describe(const Op& op) const;
+  void ask_for_ops();
+  std::vector<const char*> weights_of_products() const;  // the op of each; null: of none
   void check_banks() const;
   void make_slots(CpuWorkspace& ws, int64_t max_tokens, int64_t rest_rows, bool quantised) const;
   BackendContext context_;
@@ -126,6 +144,9 @@ class CpuProgram final : public Program {
       packed_;                                 // empty: only rows are read, straight from the file
   std::vector<quant::QuantWeight> tables_;     // for those, the file's own blocks
   std::vector<std::vector<std::byte>> owned_;  // their bytes when the file is not mapped
+  std::shared_ptr<const Plugin> plugin_;
+  std::vector<std::unique_ptr<Plugin::Weight>> held_;  // by the plug-in, which outlives them
+  std::vector<std::optional<PluggedOp>> plugged_;      // by op; empty without a plug-in that runs any
 };
 
 }  // namespace ingle::backends

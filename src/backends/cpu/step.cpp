@@ -222,13 +222,31 @@ void CpuStep::walk() {
   for (size_t i = 0; i < ops.size();) {
     if (n > kCancelRows && cancelled()) return;
     const size_t run = count_linears(i);
-    if (run > 1)
+    if (const CpuProgram::PluggedOp* plugged = p.plugged(i))
+      run_plugged(*plugged);
+    else if (run > 1)
       linears(std::span(ops).subspan(i, run));
     else
       std::visit([&](const auto& o) { (*this)(o); }, ops[i]);
     i += std::max<size_t>(run, 1);
   }
 }
+
+namespace {
+
+// A worker whose call failed has left a code at the start of its scratch.
+bool plugin_failed(CpuWorkspace& ws) {
+  bool failed = false;
+  for (WorkerScratch& s : ws.workers) {
+    int32_t code = 0;
+    std::memcpy(&code, s.matmul.data(), sizeof code);
+    failed |= code != 0;
+    std::memset(s.matmul.data(), 0, sizeof code);
+  }
+  return failed;
+}
+
+}  // namespace
 
 void CpuProgram::run(Workspace& workspace, const Batch& batch) const noexcept {
   auto& ws = static_cast<CpuWorkspace&>(workspace);
@@ -245,6 +263,8 @@ void CpuProgram::run(Workspace& workspace, const Batch& batch) const noexcept {
   context_.pool->run([&](int worker) { CpuStep{*this, ws, batch, worker, ws.rows.size()}.walk(); });
   if (ws.stop)
     std::fill(batch.status.begin(), batch.status.end(), StepStatus::cancelled);
+  else if (plugin_ && plugin_failed(ws))
+    std::fill(batch.status.begin(), batch.status.end(), StepStatus::failed);
   else
     check_logits(batch, plan_->n_vocab);
 }

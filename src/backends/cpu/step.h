@@ -213,6 +213,7 @@ struct CpuStep {
   void operator()(const Refused&) {}  // prepare() refused them
 
  private:
+  void run_plugged(const CpuProgram::PluggedOp& o);  // plugged.cpp
   // plain.cpp
   static constexpr size_t kMostLinears = 8;
   void linears(std::span<const Op> ops);
