@@ -161,6 +161,7 @@ ingle_code ingle_engine_next(ingle_engine* engine, int64_t timeout_ms, uint64_t*
     auto& result = out_struct_argument(event, "event");
     result.id = -1;
     const Exclusive e(engine, "engine");
+    e->held.make_room();
     std::optional<ingle::EngineEvent> next = e->engine.next(seconds_argument(timeout_ms));
     if (!next) return;
     e->held.hold(std::move(next->event));

@@ -34,6 +34,12 @@ struct HeldEvent {
   std::vector<int32_t> top_ids;
   std::vector<float> top_logprobs;
 
+  // Before an event is taken, so that holding it cannot fail and lose it.
+  void make_room() {
+    constexpr size_t kMostTop = 64;  // the bound of top_logprobs
+    top_ids.reserve(kMostTop);
+    top_logprobs.reserve(kMostTop);
+  }
   void hold(TokenEvent e) {
     event = std::move(e);
     top_ids.clear();

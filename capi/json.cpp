@@ -77,26 +77,54 @@ class Reader {
   const char* argument_;
 };
 
+// nlohmann writes the scalars; its containers allocate when they are destroyed, which must not fail.
+template <class T>
+void write_scalar(std::string& out, const T& value) {
+  out += Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 // A Value is at most as deep as what read_json() takes or this library makes.
-Json to_json(const Value& value) {
+void write(std::string& out, const Value& value) {
+  const char* separator = "";
   if (const auto* list = value.as<List>()) {
-    Json out = Json::array();
-    for (const Value& v : *list) out.push_back(to_json(v));
-    return out;
+    out += '[';
+    for (const Value& v : *list) {
+      out += std::exchange(separator, ",");
+      write(out, v);
+    }
+    out += ']';
+  } else if (const auto* fields = value.as<Fields>()) {
+    out += '{';
+    for (const auto& [key, v] : *fields) {
+      out += std::exchange(separator, ",");
+      write_scalar(out, key);
+      out += ':';
+      write(out, v);
+    }
+    out += '}';
+  } else if (const auto* b = value.as<bool>()) {
+    write_scalar(out, *b);
+  } else if (const auto* i = value.as<int64_t>()) {
+    write_scalar(out, *i);
+  } else if (const auto* d = value.as<double>()) {
+    write_scalar(out, *d);
+  } else if (const auto* text = value.as<std::string>()) {
+    write_scalar(out, *text);
+  } else {
+    out += "null";
   }
-  if (const auto* fields = value.as<Fields>()) {
-    Json out = Json::object();
-    for (const auto& [key, v] : *fields) out.emplace(key, to_json(v));
-    return out;
-  }
-  if (const auto* v = value.as<bool>()) return *v;
-  if (const auto* v = value.as<int64_t>()) return *v;
-  if (const auto* v = value.as<double>()) return *v;
-  if (const auto* v = value.as<std::string>()) return *v;
-  return nullptr;
 }
 
 }  // namespace
+
+Value::Value(const Value& other) : variant() {
+  std::visit(
+      [this](const auto& held) {
+        auto copy = held;
+        *static_cast<variant*>(this) = std::move(copy);
+      },
+      static_cast<const variant&>(other));
+}
 
 Value read_json(std::string_view text, const char* argument) {
   Reader reader(text, argument);
@@ -106,7 +134,9 @@ Value read_json(std::string_view text, const char* argument) {
 }
 
 std::string write_json(const Value& value) {
-  return to_json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string out;
+  write(out, value);
+  return out;
 }
 
 }  // namespace ingle::capi

@@ -12,6 +12,7 @@ using SamplerUse = Exclusive<ingle_sampler>;
 // The next event, kept in the session for the caller's to point into.
 template <class Next>
 const TokenEvent& advance(ingle_session& s, Next next) {
+  s.held.make_room();
   TokenEvent event;
   try {
     event = next();

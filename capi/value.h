@@ -15,6 +15,14 @@ using Fields = std::vector<std::pair<std::string, Value>>;  // in the order of t
 
 struct Value : std::variant<std::monostate, bool, int64_t, double, std::string, List, Fields> {
   using variant::variant;
+  // libstdc++ 12 crashes where the copy of a string or vector into a variant of such throws (it takes the
+  // half-made variant for whole), so what a value holds is copied first and then moved in.
+  Value(const Value& other);
+  Value(Value&&) = default;
+  Value& operator=(Value other) {
+    swap(other);
+    return *this;
+  }
   template <class T>
   const T* as() const {
     return std::get_if<T>(this);

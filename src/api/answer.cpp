@@ -27,39 +27,75 @@ void check(const GenerateOptions& o) {
 }
 
 Answer::Answer(const Model::Impl& model, const GenerateOptions& o)
-    : tokenizer_(&model.tokenizer.impl()), options_(o), detokenizer_(*tokenizer_, true), stops_(o.stop) {
+    : tokenizer_(&model.tokenizer.impl()), options_(o), text_(*tokenizer_, options_) {
   if (!o.grammar) return;
   std::call_once(model.trie_made, [&] { model.trie = answer_trie(model.tokenizer.impl()); });
-  constraint_.emplace(o.grammar->impl(), model.tokenizer.impl(), model.trie);
+  trie_ = model.trie;
+  text_.constraint.emplace(o.grammar->impl(), *tokenizer_, trie_);
+}
+
+// Where a token did not go through all of it, what came before it does once more.
+void Answer::mend() {
+  if (!torn_) return;
+  Text fresh(*tokenizer_, options_);
+  if (options_.grammar) fresh.constraint.emplace(options_.grammar->impl(), *tokenizer_, trie_);
+  for (const TokenId id : ids_) {
+    if (fresh.constraint) fresh.constraint->accept(id);
+    fresh.stops.push(fresh.detokenizer.push(id));
+  }
+  text_ = std::move(fresh);
+  torn_ = false;
 }
 
 TokenEvent Answer::finish(TokenEvent event, Finish how) {
-  event.text += stops_.push(detokenizer_.finish());
-  event.text += stops_.finish();
+  mend();
+  torn_ = true;
+  event = end(std::move(event), how);
+  torn_ = false;
+  return event;
+}
+
+TokenEvent Answer::end(TokenEvent event, Finish how) {
+  event.text += text_.stops.push(text_.detokenizer.finish());
+  event.text += text_.stops.finish();
   event.finish = finish_ = how;
   return event;
 }
 
 Answer::Step Answer::next(std::span<const float> own, std::span<const float> logits, Sampler& sampler,
                           bool room) {
-  TokenEvent event;
-  event.id = sampler.sample(constraint_ ? constraint_->masked(logits) : logits);
-  event.logprob = sampling::log_softmax_at(own, event.id);
-  if (options_.top_logprobs > 0) event.top = top_logprobs(own, options_.top_logprobs);
-  sampler.accept(event.id);
-  if (constraint_) constraint_->accept(event.id);
-  ++n_tokens_;
+  mend();
+  if (!taken_) {
+    TokenEvent event;
+    event.id = sampler.sample(text_.constraint ? text_.constraint->masked(logits) : logits);
+    event.logprob = sampling::log_softmax_at(own, event.id);
+    if (options_.top_logprobs > 0) event.top = top_logprobs(own, options_.top_logprobs);
+    if (ids_.size() == ids_.capacity()) ids_.reserve(std::max<size_t>(16, 2 * ids_.size()));
+    sampler.accept(event.id);
+    taken_ = std::move(event);  // from here on it is this one, also when telling it fails at first
+  }
+  torn_ = true;
+  Step step = tell(*taken_, room);
+  torn_ = false;
+  ids_.push_back(step.event.id);
+  taken_.reset();
+  return step;
+}
+
+Answer::Step Answer::tell(TokenEvent event, bool room) {
+  if (text_.constraint) text_.constraint->accept(event.id);
   const auto& ends = tokenizer_->special().end_of_generation;
   if (!options_.ignore_end && std::find(ends.begin(), ends.end(), event.id) != ends.end())
-    return {finish(std::move(event), Finish::end), false};
-  if (!room) return {finish(std::move(event), Finish::context), false};
-  event.text = stops_.push(detokenizer_.push(event.id));
-  if (stops_.stopped()) {
+    return {end(std::move(event), Finish::end), false};
+  if (!room) return {end(std::move(event), Finish::context), false};
+  event.text = text_.stops.push(text_.detokenizer.push(event.id));
+  if (text_.stops.stopped()) {
     event.finish = finish_ = Finish::stop;
     return {std::move(event), true};
   }
-  if (constraint_ && constraint_->ended()) return {finish(std::move(event), Finish::end), true};
-  if (full()) return {finish(std::move(event), Finish::length), true};
+  if (text_.constraint && text_.constraint->ended()) return {end(std::move(event), Finish::end), true};
+  const bool last = options_.max_tokens >= 0 && static_cast<int64_t>(ids_.size()) + 1 >= options_.max_tokens;
+  if (last) return {end(std::move(event), Finish::length), true};
   return {std::move(event), true};
 }
 

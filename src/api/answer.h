@@ -20,7 +20,9 @@ class Answer {
   const GenerateOptions& options() const { return options_; }
   bool ended() const { return finish_ != Finish::none; }
   // All the tokens that it may have are there: the next event is Finish::length alone.
-  bool full() const { return options_.max_tokens >= 0 && n_tokens_ >= options_.max_tokens; }
+  bool full() const {
+    return options_.max_tokens >= 0 && static_cast<int64_t>(ids_.size()) >= options_.max_tokens;
+  }
 
   struct Step {
     TokenEvent event;
@@ -32,13 +34,28 @@ class Answer {
   // Ends it: the event gains what was held back.
   TokenEvent finish(TokenEvent event, Finish how);
 
+  // Both throw Code::out_of_memory (or bad_alloc) with nothing lost: called again, they give what they would
+  // have given.
+
  private:
+  struct Text {
+    text::Detokenizer detokenizer;
+    engine::StopFilter stops;
+    std::optional<Constraint> constraint;  // none: any answer will do
+    Text(const text::Tokenizer& tokenizer, const GenerateOptions& options)
+        : detokenizer(tokenizer, true), stops(options.stop) {}
+  };
+  void mend();
+  TokenEvent end(TokenEvent event, Finish how);
+  Step tell(TokenEvent event, bool room);
+
   const text::Tokenizer* tokenizer_;
   GenerateOptions options_;
-  text::Detokenizer detokenizer_;
-  engine::StopFilter stops_;
-  std::optional<Constraint> constraint_;  // none: any answer will do
-  int64_t n_tokens_ = 0;
+  std::shared_ptr<const constrain::TokenTrie> trie_;
+  Text text_;
+  std::vector<TokenId> ids_;         // told so far
+  std::optional<TokenEvent> taken_;  // chosen, but not told yet
+  bool torn_ = false;                // a token went through a part of text_ alone
   Finish finish_ = Finish::none;
 };
 

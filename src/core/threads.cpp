@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <exception>
 #include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/cpu.h"
@@ -155,8 +157,16 @@ struct ThreadPool::Impl {
       bool slept = false;
       seen = job.wait([seen](uint32_t v) { return v != seen; }, spin.ns(), &slept);
       if (stop) return;
-      function(argument, worker);
+      call(worker);
       unfinished.subtract_one();
+    }
+  }
+
+  void call(int worker) noexcept {
+    try {
+      function(argument, worker);
+    } catch (...) {
+      if (!failed.exchange(true)) error = std::current_exception();
     }
   }
 
@@ -175,9 +185,11 @@ struct ThreadPool::Impl {
   void (*function)(void*, int) = nullptr;
   void* argument = nullptr;
   bool stop = false;
-  Gate job;         // counts jobs
-  Gate unfinished;  // workers that are still in the current job
-  Gate phase;       // counts barriers
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  // by the worker that set `failed`, read when all are through
+  Gate job;                  // counts jobs
+  Gate unfinished;           // workers that are still in the current job
+  Gate phase;                // counts barriers
   alignas(64) std::atomic<uint32_t> arrived{0};
   std::vector<std::thread> threads;
 };
@@ -204,12 +216,14 @@ void ThreadPool::run_raw(void (*f)(void*, int), void* arg) {
   if (pool.n == 1) return f(arg, 0);
   pool.function = f;
   pool.argument = arg;
+  pool.failed = false;
   pool.unfinished.set(static_cast<uint32_t>(pool.n - 1));
   pool.job.set(pool.job.value() + 1);
-  f(arg, 0);
+  pool.call(0);
   bool slept = false;
   pool.unfinished.wait([](uint32_t v) { return v == 0; }, pool.spin.ns(), &slept);
   pool.note(slept);
+  if (pool.failed) std::rethrow_exception(std::exchange(pool.error, nullptr));
 }
 
 void ThreadPool::barrier(int /*worker*/) {

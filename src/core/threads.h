@@ -16,8 +16,9 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
   int size() const;
 
-  // Calls f(worker) once on every worker, 0 … size() - 1, and returns when all have returned. `f` must not
-  // throw and must not call run(). Calls from several threads take turns.
+  // Calls f(worker) once on every worker, 0 … size() - 1, and returns when all have returned; what the first
+  // to throw threw is then thrown here. `f` must not call run(), nor throw where another waits at a barrier.
+  // Calls from several threads take turns.
   template <class F>
   void run(F&& f) {
     run_raw([](void* p, int worker) { (*static_cast<std::remove_reference_t<F>*>(p))(worker); }, &f);

@@ -17,25 +17,28 @@ size_t started(std::string_view text, std::string_view stop) {
 
 std::string StopFilter::push(std::string_view text) {
   if (stopped_) return {};
-  held_ += text;
+  std::string all = held_;  // what is held changes last, when nothing can fail any more
+  all += text;
   // The stop that is complete first counts, of those that end together the longest: so the cut is the same in
   // whatever pieces the text comes.
   size_t at = std::string::npos, end = std::string::npos, keep = 0;
   for (const std::string& stop : stops_) {
-    if (const size_t found = held_.find(stop); found != std::string::npos) {
+    if (const size_t found = all.find(stop); found != std::string::npos) {
       const size_t found_end = found + stop.size();
       if (found_end < end || (found_end == end && found < at)) at = found, end = found_end;
     }
-    keep = std::max(keep, started(held_, stop));
+    keep = std::max(keep, started(all, stop));
   }
   if (at != std::string::npos) {
     stopped_ = true;
-    held_.resize(at);
-    return std::exchange(held_, {});
+    held_.clear();
+    all.resize(at);
+    return all;
   }
-  std::string out = held_.substr(0, held_.size() - keep);
-  held_.erase(0, out.size());
-  return out;
+  std::string rest = all.substr(all.size() - keep);
+  held_.swap(rest);
+  all.resize(all.size() - keep);
+  return all;
 }
 
 std::string StopFilter::finish() { return stopped_ ? std::string() : std::exchange(held_, {}); }

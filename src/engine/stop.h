@@ -11,7 +11,8 @@ class StopFilter {
  public:
   StopFilter() = default;
   explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
-  // Returns what became certain of not being part of a stop. Once stopped(), the rest is swallowed.
+  // Returns what became certain of not being part of a stop. Once stopped(), the rest is swallowed. When it
+  // throws (no memory), nothing has changed.
   std::string push(std::string_view text);
   std::string finish();  // the answer ended otherwise: what was held back belongs to it
   bool stopped() const { return stopped_; }

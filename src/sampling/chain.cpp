@@ -73,7 +73,13 @@ int32_t Chain::sample(std::span<const float> logits) {
 void Chain::accept(int32_t id) {
   if (id < 0 || id >= kMaxVocab)
     fail(Code::invalid_argument, kWhere, format("id {} accepted, expected 0 to {}", id, kMaxVocab - 1));
-  for (const StagePtr& stage : stages_) stage->accept(id);
+  size_t done = 0;
+  try {
+    for (; done < stages_.size(); ++done) stages_[done]->accept(id);
+  } catch (...) {  // no memory for a history: all stages are as before
+    while (done-- > 0) stages_[done]->rollback(1);
+    throw;
+  }
   ++n_accepted_;
 }
 

@@ -14,8 +14,9 @@ class PenaltyStage final : public EditStage {
   std::string_view name() const override { return "penalties"; }
 
   void accept(int32_t id) override {
+    if (history_.size() == history_.capacity()) history_.reserve(std::max<size_t>(64, 2 * history_.size()));
+    enter(id);  // the last that can fail
     history_.push_back(id);
-    enter(id);
     if (history_.size() > window()) leave(history_[history_.size() - 1 - window()]);
   }
   void rollback(int32_t n) override {
@@ -45,9 +46,11 @@ class PenaltyStage final : public EditStage {
   void enter(int32_t id) {
     const auto index = static_cast<size_t>(id);
     if (uses_.size() <= index) uses_.resize(index + 1);
-    if (uses_[index].count++ > 0) return;
-    uses_[index].place = static_cast<uint32_t>(distinct_.size());
-    distinct_.push_back(id);
+    if (uses_[index].count == 0) {
+      distinct_.push_back(id);
+      uses_[index].place = static_cast<uint32_t>(distinct_.size() - 1);
+    }
+    ++uses_[index].count;
   }
   void leave(int32_t id) {
     Use& use = uses_[static_cast<size_t>(id)];

@@ -77,6 +77,8 @@ class Detokenizer {
     stream_ = other.stream_->clone();
     return *this;
   }
+  Detokenizer(Detokenizer&&) noexcept = default;
+  Detokenizer& operator=(Detokenizer&&) noexcept = default;
   std::string push(TokenId id) { return stream_->push(id); }
   std::string finish() { return stream_->finish(); }
 

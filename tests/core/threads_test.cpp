@@ -103,6 +103,26 @@ TEST_CASE("calls from many threads take turns", "[core][concurrent]") {
   }
 }
 
+TEST_CASE("what a worker throws comes out of run, when all are through", "[core][concurrent]") {
+  for (const int n : {1, 2, 5}) {
+    ThreadPool pool(n);
+    for (int thrower = 0; thrower < n; ++thrower) {
+      std::atomic<int> through{0};
+      const auto run = [&](bool all) {
+        pool.run([&](int worker) {
+          ++through;
+          if (all || worker == thrower) throw std::runtime_error("no");
+        });
+      };
+      CHECK_THROWS_AS(run(false), std::runtime_error);
+      CHECK(through == n);
+      CHECK_THROWS_AS(run(true), std::runtime_error);
+      pool.run([&](int) { ++through; });  // and goes on
+      CHECK(through == 3 * n);
+    }
+  }
+}
+
 TEST_CASE("two pools work side by side", "[core][concurrent]") {
   ThreadPool a(2), b(2);
   std::atomic<int> n = 0;

@@ -218,7 +218,9 @@ TEST_CASE("a broken tokenizer.json is refused by the path of what is wrong") {
 
 TEST_CASE("a published expression is scanned, any other is compiled") {
   const auto stage = [](const char* expression) {
-    const text::hf::Json json = {{"Regex", expression}};
+    Json json;
+    json.kind = Json::Kind::object;
+    json.members.emplace_back("Regex", Json::of_string(expression));
     return text::hf::read_pattern({&json, "made.json", "pattern"})->stage() != nullptr;
   };
   CHECK(stage("\\p{N}{1,3}"));

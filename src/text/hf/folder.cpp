@@ -1,27 +1,26 @@
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <span>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "text/hf/json_tokenizer.h"
 #include "text/hf/sentencepiece.h"
 
 namespace ingle::text {
 namespace {
 
-constexpr uintmax_t kMostBytes = uintmax_t{1} << 30;
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 
 std::optional<std::string> read_file(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (error || !std::filesystem::exists(status)) return std::nullopt;
   if (!std::filesystem::is_regular_file(status)) fail(Code::io, path.string(), "is not a file");
-  const auto bytes = std::filesystem::file_size(path, error);
-  if (error || bytes > kMostBytes) fail(Code::io, path.string(), "is too large for a tokenizer's file");
-  std::ifstream in(path, std::ios::binary);
-  std::string out(static_cast<size_t>(bytes), '\0');
-  if (!in.read(out.data(), static_cast<std::streamsize>(bytes)))
-    fail(Code::io, path.string(), "cannot be read");
+  const ByteSourcePtr source = open_plain(path.string());
+  if (source->size() > kMostBytes) fail(Code::io, path.string(), "is too large for a tokenizer's file");
+  std::string out(static_cast<size_t>(source->size()), '\0');
+  source->read(0, std::as_writable_bytes(std::span(out)));
   return out;
 }
 
@@ -56,10 +55,10 @@ std::shared_ptr<const Tokenizer> open_hugging_face_tokenizer(const std::string& 
     const auto read = [&folder](const std::string& name) { return read_file(folder / name); };
     return load_folder_tokenizer(read, path).tokenizer;
   }
-  std::ifstream in(path, std::ios::binary);
-  std::string head(16, '\0');
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  if (!std::filesystem::is_regular_file(path, error)) return nullptr;
+  const ByteSourcePtr source = open_plain(path);
+  std::string head(std::min<size_t>(16, source->size()), '\0');
+  source->read(0, std::as_writable_bytes(std::span(head)));
   const bool json = looks_like_json(head), model = looks_like_sentencepiece(head) && !json;
   if (!json && !model) return nullptr;
   const auto bytes = read_file(path);

@@ -1,6 +1,8 @@
 #include "text/hf/json_reader.h"
 
+#include <charconv>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 
@@ -10,20 +12,24 @@ namespace {
 constexpr size_t kDeepest = 64;
 
 // Builds a document bottom up on a stack of its own, and lets a derived class take values out on their way.
-class Builder : public nlohmann::json_sax<Json> {
+class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Builder(const std::string& file) : file_(file) {}
   Json result;
 
   bool null() override { return put(Json()); }
-  bool boolean(bool value) override { return put(Json(value)); }
-  bool number_integer(number_integer_t value) override { return put(Json(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return put(Json(value)); }
-  bool number_float(number_float_t value, const string_t&) override { return put(Json(value)); }
-  bool string(string_t& value) override { return put(Json(std::move(value))); }
+  bool boolean(bool value) override { return put(Json::of_boolean(value)); }
+  bool number_integer(number_integer_t value) override { return put(Json::of_number(std::to_string(value))); }
+  bool number_unsigned(number_unsigned_t value) override {
+    return put(Json::of_number(std::to_string(value)));
+  }
+  bool number_float(number_float_t, const string_t& written) override {
+    return put(Json::of_number(written));
+  }
+  bool string(string_t& value) override { return put(Json::of_string(std::move(value))); }
   bool binary(binary_t&) override { return false; }
-  bool start_object(size_t) override { return open(Json::object()); }
-  bool start_array(size_t) override { return open(Json::array()); }
+  bool start_object(size_t) override { return open(Json::Kind::object); }
+  bool start_array(size_t) override { return open(Json::Kind::array); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& value) override {
@@ -38,20 +44,28 @@ class Builder : public nlohmann::json_sax<Json> {
   struct Level {
     Json value;
     std::string key;
+    std::unordered_map<std::string, size_t>
+        places;  // of the keys of an object: of one that stands twice the last counts
+    void set(Json member) {
+      const auto [at, fresh] = places.emplace(key, value.members.size());
+      if (fresh)
+        value.members.emplace_back(key, std::move(member));
+      else
+        value.members[at->second].second = std::move(member);
+    }
   };
   bool put(Json value) {
-    if (open_.empty()) {
+    if (open_.empty())
       result = std::move(value);
-    } else if (open_.back().value.is_object()) {
-      open_.back().value[open_.back().key] = std::move(value);
-    } else {
-      open_.back().value.push_back(std::move(value));
-    }
+    else if (open_.back().value.is(Json::Kind::object))
+      open_.back().set(std::move(value));
+    else
+      open_.back().value.items.push_back(std::move(value));
     return true;
   }
-  bool open(Json value) {
+  bool open(Json::Kind kind) {
     if (open_.size() >= kDeepest) fail(Code::corrupt, file_, format("nests more than {} deep", kDeepest));
-    open_.push_back({std::move(value), {}});
+    open_.emplace_back().value.kind = kind;
     return true;
   }
   bool close() {
@@ -130,8 +144,8 @@ class TokenizerBuilder final : public Builder {
   enum class List : uint8_t { none, vocabulary_object, vocabulary_array, merges };
 
   bool enter(bool object) {
-    if (list_ != List::none || open_.size() != 2 || open_[0].key != "model" || !open_[0].value.is_object() ||
-        !open_[1].value.is_object()) {
+    if (list_ != List::none || open_.size() != 2 || open_[0].key != "model" ||
+        !open_[0].value.is(Json::Kind::object) || !open_[1].value.is(Json::Kind::object)) {
       return false;
     }
     const std::string& name = open_[1].key;
@@ -189,7 +203,7 @@ class TokenizerBuilder final : public Builder {
 };
 
 std::string shown(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = to_text(value);
   if (text.size() > 60) text = text.substr(0, 57) + "…";
   return text;
 }
@@ -197,23 +211,18 @@ std::string shown(const Json& value) {
 }  // namespace
 
 Node Node::operator[](const std::string& key) const {
-  const Json* found = nullptr;
-  if (is_object()) {
-    const auto at = value_->find(key);
-    if (at != value_->end()) found = &*at;
-  }
-  return {found, file_, path_.empty() ? key : path_ + "." + key};
+  return {is_object() ? value_->find(key) : nullptr, file_, path_.empty() ? key : path_ + "." + key};
 }
 
 Node Node::at(size_t index) const {
-  return {is_array() && index < value_->size() ? &(*value_)[index] : nullptr, file_,
+  return {is_array() && index < value_->items.size() ? &value_->items[index] : nullptr, file_,
           format("{}[{}]", path_, index)};
 }
 
 std::vector<std::string> Node::keys() const {
   std::vector<std::string> out;
   if (is_object()) {
-    for (const auto& item : value_->items()) out.push_back(item.key());
+    for (const auto& [key, value] : value_->members) out.push_back(key);
   }
   return out;
 }
@@ -230,18 +239,26 @@ void Node::expected(const char* type) const {
 
 const std::string& Node::string() const {
   if (!is_string()) expected("a string");
-  return value_->get_ref<const std::string&>();
+  return value_->text;
+}
+bool Node::is_zero() const {
+  if (!value_ || !value_->is(Json::Kind::number)) return false;
+  double number = 1;
+  std::from_chars(value_->text.data(), value_->text.data() + value_->text.size(), number);
+  return number == 0;
 }
 int64_t Node::integer() const {
-  const bool fits = value_ && value_->is_number_integer() &&
-                    !(value_->is_number_unsigned() &&
-                      value_->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
-  if (!fits) expected("a whole number");
-  return value_->get<int64_t>();
+  int64_t out = 0;
+  const bool number = value_ && value_->is(Json::Kind::number);
+  const char* end = number ? value_->text.data() + value_->text.size() : nullptr;
+  if (!number) expected("a whole number");
+  const auto [at, error] = std::from_chars(value_->text.data(), end, out);
+  if (error != std::errc() || at != end) expected("a whole number");
+  return out;
 }
 bool Node::boolean() const {
-  if (!value_ || !value_->is_boolean()) expected("true or false");
-  return value_->get<bool>();
+  if (!value_ || !value_->is(Json::Kind::boolean)) expected("true or false");
+  return value_->truth;
 }
 void Node::need_object() const {
   if (!is_object()) expected("an object");
@@ -249,21 +266,21 @@ void Node::need_object() const {
 void Node::need_array() const {
   if (!is_array()) expected("an array");
 }
-std::string Node::string_or(std::string fallback) const { return is_null() ? std::move(fallback) : string(); }
+std::string Node::string_or(const std::string& fallback) const { return is_null() ? fallback : string(); }
 int64_t Node::integer_or(int64_t fallback) const { return is_null() ? fallback : integer(); }
 bool Node::boolean_or(bool fallback) const { return is_null() ? fallback : boolean(); }
 
 TokenizerJson read_tokenizer_json(std::string_view text, const std::string& file) {
   TokenizerJson out;
   TokenizerBuilder builder(file, out);
-  Json::sax_parse(text.begin(), text.end(), &builder);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   out.rest = std::move(builder.result);
   return out;
 }
 
 Json read_json(std::string_view text, const std::string& file) {
   Builder builder(file);
-  Json::sax_parse(text.begin(), text.end(), &builder);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return std::move(builder.result);
 }
 

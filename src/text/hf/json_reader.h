@@ -1,17 +1,15 @@
 // tokenizer.json and the configurations beside it, read with the path of every value at hand for errors.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/json.h"
 #include "text/vocabulary.h"
 
 namespace ingle::text::hf {
-
-using Json = nlohmann::json;
 
 // A value of a document and where it stands. A missing value reads like null.
 class Node {
@@ -19,18 +17,18 @@ class Node {
   Node(const Json* value, std::string file, std::string path)
       : value_(value), file_(std::move(file)), path_(std::move(path)) {}
 
-  bool is_null() const { return !value_ || value_->is_null(); }
-  bool is_object() const { return value_ && value_->is_object(); }
-  bool is_array() const { return value_ && value_->is_array(); }
-  bool is_zero() const { return value_ && value_->is_number() && value_->get<double>() == 0; }
-  bool is_string() const { return value_ && value_->is_string(); }
+  bool is_null() const { return !value_ || value_->is(Json::Kind::null); }
+  bool is_object() const { return value_ && value_->is(Json::Kind::object); }
+  bool is_array() const { return value_ && value_->is(Json::Kind::array); }
+  bool is_zero() const;
+  bool is_string() const { return value_ && value_->is(Json::Kind::string); }
   const std::string& file() const { return file_; }
   const std::string& path() const { return path_; }
 
   // A member of an object, or an item of an array.
   Node operator[](const std::string& key) const;
   Node at(size_t index) const;
-  size_t size() const { return value_ ? value_->size() : 0; }
+  size_t size() const { return !value_ ? 0 : is_object() ? value_->members.size() : value_->items.size(); }
   std::vector<std::string> keys() const;
 
   // Throw Code::corrupt when the value is missing or of another type.
@@ -39,7 +37,7 @@ class Node {
   bool boolean() const;
   void need_object() const;
   void need_array() const;
-  std::string string_or(std::string fallback) const;
+  std::string string_or(const std::string& fallback) const;
   int64_t integer_or(int64_t fallback) const;
   bool boolean_or(bool fallback) const;
 

@@ -1,10 +1,10 @@
-#include "constrain/json_value.h"
+#include "core/json.h"
 
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 
-namespace ingle::constrain {
+namespace ingle {
 namespace {
 
 constexpr size_t kMaxDepth = 256;
@@ -15,21 +15,11 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   explicit Builder(const std::string& where) : where_(where) {}
 
   bool null() override { return put({}); }
-  bool boolean(bool value) override {
-    Json j;
-    j.kind = Json::Kind::boolean;
-    j.truth = value;
-    return put(std::move(j));
-  }
-  bool number_integer(int64_t value) override { return number(std::to_string(value)); }
-  bool number_unsigned(uint64_t value) override { return number(std::to_string(value)); }
-  bool number_float(double, const std::string& text) override { return number(text); }
-  bool string(std::string& value) override {
-    Json j;
-    j.kind = Json::Kind::string;
-    j.text = std::move(value);
-    return put(std::move(j));
-  }
+  bool boolean(bool value) override { return put(Json::of_boolean(value)); }
+  bool number_integer(int64_t value) override { return put(Json::of_number(std::to_string(value))); }
+  bool number_unsigned(uint64_t value) override { return put(Json::of_number(std::to_string(value))); }
+  bool number_float(double, const std::string& text) override { return put(Json::of_number(text)); }
+  bool string(std::string& value) override { return put(Json::of_string(std::move(value))); }
   bool binary(nlohmann::json::binary_t&) override { return false; }
   bool start_object(size_t) override { return open(Json::Kind::object); }
   bool start_array(size_t) override { return open(Json::Kind::array); }
@@ -51,12 +41,6 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   Json root;
 
  private:
-  bool number(std::string text) {
-    Json j;
-    j.kind = Json::Kind::number;
-    j.text = std::move(text);
-    return put(std::move(j));
-  }
   Json& place() {
     if (open_.empty()) return root;
     if (open_.back()->is(Json::Kind::object)) return open_.back()->members.back().second;
@@ -138,10 +122,36 @@ void write(std::string& out, const Json& j) {
 
 }  // namespace
 
+Json::Json() = default;
+Json::Json(const Json&) = default;
+Json::Json(Json&&) noexcept = default;
+Json& Json::operator=(const Json&) = default;
+Json& Json::operator=(Json&&) noexcept = default;
+Json::~Json() = default;
+
 const Json* Json::find(std::string_view key) const {
   for (const auto& [name, value] : members)
     if (name == key) return &value;
   return nullptr;
+}
+
+Json Json::of_boolean(bool value) {
+  Json out;
+  out.kind = Kind::boolean;
+  out.truth = value;
+  return out;
+}
+Json Json::of_number(std::string text) {
+  Json out;
+  out.kind = Kind::number;
+  out.text = std::move(text);
+  return out;
+}
+Json Json::of_string(std::string text) {
+  Json out;
+  out.kind = Kind::string;
+  out.text = std::move(text);
+  return out;
 }
 
 Json parse_json(std::string_view text, const std::string& where) {
@@ -156,4 +166,4 @@ std::string to_text(const Json& value) {
   return out;
 }
 
-}  // namespace ingle::constrain
+}  // namespace ingle
