@@ -42,7 +42,10 @@ std::string Interp::run(const std::vector<std::pair<std::string, Value>>& variab
 Scope* Interp::new_scope(Scope* parent) {
   if (free_scopes_.empty()) {
     heap_.take(sizeof(Scope) + 128);
-    free_scopes_.push_back(&scopes_.emplace_back());
+    Scope& fresh = scopes_.emplace_back();
+    // Room for all of them, so that releasing one cannot fail.
+    if (free_scopes_.capacity() < scopes_.size()) free_scopes_.reserve(2 * scopes_.size());
+    free_scopes_.push_back(&fresh);
   }
   Scope* scope = free_scopes_.back();
   free_scopes_.pop_back();
