@@ -205,6 +205,21 @@ ingle_code ingle_session_fork(ingle_session* session, ingle_session** out, ingle
   });
 }
 
+ingle_code ingle_session_save(ingle_session* session, const char* path, ingle_error** err) {
+  return guard(err, [&] { SessionUse(session, "session")->session.save(string_argument(path, "path")); });
+}
+
+ingle_code ingle_session_load(const ingle_model* model, const char* path, const ingle_options* options,
+                              ingle_session** out, ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    const auto& m = need(model, "model");
+    result =
+        new ingle_session(m.host, ingle::Session::load(m.model, string_argument(path, "path"),
+                                                       options_argument<ingle::SessionOptions>(options)));
+  });
+}
+
 ingle_code ingle_session_stats(ingle_session* session, ingle_stats* stats, ingle_error** err) {
   return guard(err, [&] {
     auto& result = out_struct_argument(stats, "stats");

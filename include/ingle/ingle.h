@@ -499,6 +499,16 @@ INGLE_API ingle_code INGLE_CALL ingle_session_truncate(ingle_session* session, i
 /* A second conversation that shares what was computed so far. */
 INGLE_API ingle_code INGLE_CALL ingle_session_fork(ingle_session* session, ingle_session** out,
                                                    ingle_error** err);
+/* Writes what the session holds: tokens, what was computed of them, the last logits; not an answer that is
+   being given. The file appears when it is complete; after an error an older one stands as it was. */
+INGLE_API ingle_code INGLE_CALL ingle_session_save(ingle_session* session, const char* path,
+                                                   ingle_error** err);
+/* A session that goes on with the bits of the saved one. INGLE_E_CORRUPT for a damaged file,
+   INGLE_E_UNSUPPORTED for one of another model, backend or state type, INGLE_E_CONTEXT_FULL when it holds more
+   than the options' context. */
+INGLE_API ingle_code INGLE_CALL ingle_session_load(const ingle_model* model, const char* path,
+                                                   const ingle_options* options, ingle_session** out,
+                                                   ingle_error** err);
 INGLE_API ingle_code INGLE_CALL ingle_session_stats(ingle_session* session, ingle_stats* stats,
                                                     ingle_error** err);
 

@@ -111,6 +111,21 @@ class Session {
   Session fork() const;    // shares what was computed; cheap
   void cancel() noexcept;  // from any thread, also in the middle of a prefill: the running call ends soon
   const SessionStats& stats() const;
+
+  // Writes what the session holds: its tokens, what was computed of them, and the last logits. The file
+  // appears under its name when it is complete; after an error (Code::io: a full disk, ...) an older one
+  // stands as it was. An answer that is being given is not part of it, nor are samplers and statistics.
+  void save(const std::string& path) const;
+  // The same bytes to wherever they go; false ends it (Code::io).
+  using Sink = std::function<bool(std::span<const std::byte> bytes)>;
+  void save(const Sink& sink) const;
+  // A session that goes on just as the saved one would: same tokens, same bits. Throws Code::corrupt for a
+  // file that is damaged or none of these, Code::unsupported for one of another model, backend or state type
+  // or of a newer version, Code::context_full when it holds more than the options' context.
+  static Session load(const Model& model, const std::string& path, const SessionOptions& options = {});
+  // `source` fills the whole span, or is false at the end.
+  using Source = std::function<bool(std::span<std::byte> bytes)>;
+  static Session load(const Model& model, const Source& source, const SessionOptions& options = {});
   const Model& model() const;
 
   struct Impl;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "core/checksum.h"
 #include "core/cpu.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -52,13 +53,23 @@ struct Model::Impl {
   std::string template_error;  // why a template that is there cannot be used; told when it is asked for
   std::unique_ptr<engine::Runner> runner;
   ModelInfo info;
+  std::string backend;  // its name
+  Digest sample{};      // of its weights, or its script
+  mutable std::once_flag fingerprint_made;
+  mutable Digest fingerprint_{};
   mutable std::once_flag trie_made;  // by the first answer that is held to a grammar
   mutable std::shared_ptr<const constrain::TokenTrie> trie;
 
   explicit Impl(Tokenizer t) : tokenizer(std::move(t)), controls(tokenizer.impl()) {}
+  // Tells states of this model from those of others: the file's metadata, names, types and shapes of its
+  // tensors, a few bytes of each, and the backend.
+  const Digest& fingerprint() const;
   const text::ChatTemplate& need_chat_template() const;
   std::string render(std::span<const Message> messages, bool add_generation_prompt) const;
 };
+
+// Of a few bytes of each tensor: two models of the same shapes differ there.
+Digest sample_weights(const formats::Checkpoint& file);
 
 // Ids of a rendered conversation in which nothing that a message's author wrote becomes a control token.
 std::vector<TokenId> encode_chat(const Model::Impl& model, std::span<const Message> messages);

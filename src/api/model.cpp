@@ -96,6 +96,8 @@ Model load_checkpoint(const Runtime& runtime, formats::CheckpointPtr file, const
   model->info.weight_bytes = program->weight_bytes();
   model->info.kernels = program->kernels();
   model->runner = std::make_unique<engine::Runner>(std::move(program));
+  model->backend = options.backend;
+  model->sample = sample_weights(*file);
   compile_template(std::move(text.chat_template), *model);
   return Model(std::move(model));
 }
@@ -122,6 +124,11 @@ Model Model::scripted(const Runtime& runtime, const ScriptedModel& script) {
   if (script.n_context < 1)
     fail(Code::invalid_argument, "script, n_context", format("is {}, expected 1 or more", script.n_context));
   model->runtime = runtime.impl();
+  Sha256 digest;
+  digest.add(std::as_bytes(std::span(script.ids)));
+  for (const auto& row : script.logits) digest.add(std::as_bytes(std::span(row)));
+  model->backend = "scripted";
+  model->sample = digest.finish();
   backends::Script s{script.ids, script.logits, text::kByteEnd, model->tokenizer.size(), script.n_context};
   model->runner = std::make_unique<engine::Runner>(
       std::shared_ptr<const backends::Program>(backends::make_scripted_program(std::move(s))));

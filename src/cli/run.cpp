@@ -13,7 +13,7 @@ namespace {
 struct RunFlags {
   Common common;
   SamplingFlags sampling;
-  std::string model, prompt, system, negative;
+  std::string model, prompt, system, negative, session, save_session;
   float guidance = 1.5f;
   BeamOptions beams = {.beams = 1};
   bool raw = false, wait = false;
@@ -103,6 +103,9 @@ std::unique_ptr<Session> make_negative(const RunFlags& flags, const Model& model
 }
 
 int run(const RunFlags& flags, bool prompt_given) {
+  if (flags.beams.beams > 1 && !flags.save_session.empty())
+    throw Error(Code::invalid_argument, "--save-session",
+                "has nothing to save: beams leave the session as it was");
   make_sampler(flags.sampling);  // wrong options are told before a long load
   const std::string prompt = whole_prompt(flags, prompt_given);
   const auto runtime = make_runtime(flags.common);
@@ -110,7 +113,9 @@ int run(const RunFlags& flags, bool prompt_given) {
   const Model model = load_model(*runtime, flags.model, flags.common);
   if (!flags.raw) need_chat_template(model, flags.model);
   Sampler sampler = make_sampler(flags.sampling, &model);
-  Session session(model, {flags.sampling.context, flags.sampling.chunk, 0});
+  const SessionOptions options{flags.sampling.context, flags.sampling.chunk, 0};
+  Session session =
+      flags.session.empty() ? Session(model, options) : Session::load(model, flags.session, options);
   scope.watch(session);
   feed(session, flags, prompt);
   if (flags.beams.beams > 1) return run_beams(flags, session);
@@ -126,6 +131,7 @@ int run(const RunFlags& flags, bool prompt_given) {
     text += event.text;
     if (!flags.common.json) print_answer(event.text);
   }
+  if (!flags.save_session.empty()) session.save(flags.save_session);
   if (flags.common.json)
     print_json({{"text", text}, {"ids", ids}, {"finish", finish_name(event.finish)}});
   else
@@ -170,6 +176,13 @@ void add_run(Command app, Commands& commands) {
   c.flag("--raw", flags->raw, "Continue the text as it stands, without the model's chat template")
       .excludes(system);
   c.flag("--stdin", flags->wait, "Wait for what is piped in beside a PROMPT, however slow");
+  c.option(
+       "--session", flags->session,
+       "Go on from a saved session: with --raw the text follows it, else what it holds of the conversation "
+       "is not computed again")
+      .type_name("FILE");
+  c.option("--save-session", flags->save_session, "Save the session once the answer is there")
+      .type_name("FILE");
   add_json(c, flags->common.json);
   add_sampling(c, flags->sampling);
   c.option("--negative", flags->negative,

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/records.h"
 #include "engine/runner.h"
 
 namespace ingle::engine {
@@ -31,6 +32,11 @@ class Sequence {
   // it goes back further, and the next feed first computes again what lies between.
   void truncate(int64_t n);
   Sequence fork() const;
+
+  // As records: see docs/contracts/session-file.md. What `load` gives goes on as what was saved would have.
+  void save(RecordWriter& out) const;
+  // Throws Code::corrupt, unsupported (another model's) and out_of_memory; Code::context_full past n_most.
+  static Sequence load(Runner& runner, const kv::StatePool& pool, RecordReader& in, int64_t n_most);
 
   std::span<const int32_t> tokens() const { return tokens_; }
   int64_t length() const { return static_cast<int64_t>(tokens_.size()); }

@@ -72,6 +72,15 @@ TensorView BasicCheckpoint::view(const TensorInfo& tensor, std::vector<std::byte
   return {tensor.type, tensor.shape, scratch.data(), tensor.bytes};
 }
 
+void BasicCheckpoint::read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const {
+  const ByteSource& source = source_of(tensor);
+  const auto at = checked_add(tensor.offset, offset);
+  if (!at || offset > tensor.bytes || out.size() > tensor.bytes - offset)
+    fail(Code::invalid_argument, format("{}, tensor {}", source.name(), quote(tensor.name)),
+         format("bytes {} + {} lie outside its {}", offset, out.size(), tensor.bytes));
+  if (!out.empty()) source.read(*at, out);
+}
+
 void BasicCheckpoint::forget(const TensorInfo& tensor) const {
   source_of(tensor).forget(tensor.offset, tensor.bytes);
 }

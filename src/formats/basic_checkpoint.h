@@ -25,6 +25,7 @@ class BasicCheckpoint final : public Checkpoint {
   const MetaValue* meta(std::string_view key) const override;
   std::vector<std::string> meta_keys() const override;
   TensorView view(const TensorInfo& tensor, std::vector<std::byte>& scratch) const override;
+  void read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const override;
   void forget(const TensorInfo& tensor) const override;
   ByteSourcePtr companion(const std::string& file) const override;
   std::vector<std::string> files() const override;

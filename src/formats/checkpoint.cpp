@@ -1,11 +1,22 @@
 #include "formats/checkpoint.h"
 
+#include <cstring>
 #include <limits>
 
 #include "core/error.h"
 #include "formats/names.h"
 
 namespace ingle::formats {
+
+void Checkpoint::read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const {
+  std::vector<std::byte> scratch;
+  const TensorView all = view(tensor, scratch);
+  if (offset > all.bytes || out.size() > all.bytes - offset)
+    fail(Code::invalid_argument, format("{}, tensor {}", name(), quote(tensor.name)),
+         format("bytes {} + {} lie outside its {}", offset, out.size(), all.bytes));
+  if (!out.empty()) std::memcpy(out.data(), all.data + offset, out.size());
+}
+
 namespace {
 
 const char* kind_of(const MetaValue& value) {

@@ -47,6 +47,8 @@ class Checkpoint {
 
   // The tensor's bytes: a view of the mapping, or of `scratch` after reading into it.
   virtual TensorView view(const TensorInfo& tensor, std::vector<std::byte>& scratch) const = 0;
+  // A part of those bytes alone, from `offset` of the tensor on, which must lie inside it.
+  virtual void read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const;
   // A hint that the tensor's pages are not needed again.
   virtual void forget(const TensorInfo& tensor) const = 0;
   // Another file that came with the weights ("tokenizer.json"), by its plain name; null when there is none.

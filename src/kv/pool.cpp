@@ -59,10 +59,30 @@ StatePool::Impl::~Impl() {
 }
 
 void StatePool::Impl::lend(std::span<const uint64_t> need, std::span<PageList> out) {
-  const std::lock_guard lock(mutex);
-  check_budget(need);
-  for (size_t i = 0; i < need.size(); ++i)
-    for (uint64_t n = 0; n < need[i]; ++n) out[i].push(take_page(i));
+  const uint64_t bytes = bytes_of(need);
+  for (;;) {
+    uint64_t missing = 0, lent = 0;
+    {
+      const std::lock_guard lock(mutex);
+      missing = shortage(bytes);
+      lent = lent_bytes;
+      if (missing == 0) {
+        for (size_t i = 0; i < need.size(); ++i)
+          for (uint64_t n = 0; n < need[i]; ++n) out[i].push(take_page(i));
+        return;
+      }
+    }
+    if (bytes <= budget_bytes && give_back(missing)) continue;
+    fail(Code::out_of_memory, "state pool",
+         format("{} more bytes of pages are wanted, and {} of the budget's {} bytes are lent", bytes, lent,
+                budget_bytes),
+         "end or shorten other sequences, or raise the state budget");
+  }
+}
+
+bool StatePool::Impl::give_back(uint64_t bytes) {
+  const std::lock_guard lock(reclaim_mutex);
+  return reclaim && reclaim(bytes);
 }
 
 void StatePool::Impl::take_back(PageList& list) noexcept {
@@ -70,19 +90,15 @@ void StatePool::Impl::take_back(PageList& list) noexcept {
   while (!list.empty()) return_page(list.pop());
 }
 
-void StatePool::Impl::check_budget(std::span<const uint64_t> need) const {
-  uint64_t pages = 0, bytes = 0;
+uint64_t StatePool::Impl::bytes_of(std::span<const uint64_t> need) const {
+  uint64_t bytes = 0;
   for (size_t i = 0; i < need.size(); ++i) {
     const auto part_bytes = checked_mul(need[i], page_bytes(i));
-    bytes = part_bytes ? checked_add(bytes, *part_bytes).value_or(UINT64_MAX) : UINT64_MAX;
-    pages += need[i];
-    if (bytes == UINT64_MAX) break;
+    const auto sum = part_bytes ? checked_add(bytes, *part_bytes) : std::nullopt;
+    if (!sum) return UINT64_MAX;
+    bytes = *sum;
   }
-  if (bytes > budget_bytes - lent_bytes)
-    fail(Code::out_of_memory, "state pool",
-         format("{} more pages take {} bytes, and {} of the budget's {} bytes are lent", pages, bytes,
-                lent_bytes, budget_bytes),
-         "end or shorten other sequences, or raise the state budget");
+  return bytes;
 }
 
 // Runs with the sum already checked against the budget, so dropping free pages always makes enough room.
@@ -122,6 +138,9 @@ StatePool::StatePool(const Allocator& allocator, std::vector<PartSpec> parts, ui
 StatePool::~StatePool() = default;
 std::span<const PartSpec> StatePool::parts() const { return impl_->parts; }
 uint64_t StatePool::budget_bytes() const { return impl_->budget_bytes; }
+void StatePool::set_reclaim(std::function<bool(uint64_t bytes)> reclaim) {
+  impl_->set_reclaim(std::move(reclaim));
+}
 uint64_t StatePool::bytes_in_use() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->lent_bytes;

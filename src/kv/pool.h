@@ -1,5 +1,6 @@
 // Private to the room: the pages behind a StatePool.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -44,16 +45,23 @@ struct StatePool::Impl {
   Impl& operator=(const Impl&) = delete;
 
   // Lends need[i] pages of each part i, added to out[i] with one reference each and unknown content. Throws
-  // Code::out_of_memory before the first when the budget is short; when the allocator is, `out` has a part of
-  // them.
+  // Code::out_of_memory before the first when the budget is short and nothing more can be reclaimed; when the
+  // allocator is, `out` has a part of them.
   void lend(std::span<const uint64_t> need, std::span<PageList> out);
   // Takes back pages that nobody refers to.
   void take_back(PageList& list) noexcept;
+
+  void set_reclaim(std::function<bool(uint64_t bytes)> f) {
+    const std::lock_guard lock(reclaim_mutex);
+    reclaim = std::move(f);
+  }
 
   const Allocator allocator;
   const std::vector<PartSpec> parts;
   const uint64_t budget_bytes;
   mutable std::mutex mutex;
+  std::mutex reclaim_mutex;  // never taken while the other is held
+  std::function<bool(uint64_t bytes)> reclaim;
   // Under the mutex:
   std::vector<PageList> free;  // [part]
   uint64_t lent_bytes = 0;     // pages that somebody refers to
@@ -61,7 +69,10 @@ struct StatePool::Impl {
 
  private:
   uint64_t page_bytes(size_t part) const { return static_cast<uint64_t>(parts[part].page_bytes()); }
-  void check_budget(std::span<const uint64_t> need) const;
+  // By how many bytes the need exceeds what is not lent; 0 when it fits.
+  uint64_t shortage(uint64_t bytes) const { return bytes - std::min(bytes, budget_bytes - lent_bytes); }
+  uint64_t bytes_of(std::span<const uint64_t> need) const;
+  bool give_back(uint64_t bytes);
   Page* take_page(size_t part);
   void make_room(uint64_t bytes);
   void return_page(Page* page) noexcept;

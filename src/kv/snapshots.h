@@ -32,6 +32,9 @@ class SnapshotTable {
   bool is_due(int64_t position) const;
   const std::byte* current() const { return held_.empty() ? nullptr : held_.back().page->memory.data(); }
   std::span<const Snapshot> due() const { return due_; }
+  std::span<const Held> held() const { return held_; }
+  void reserve(size_t n) { held_.reserve(n); }
+  void add(const Held& held) { held_.push_back(held); }  // past the last; its page's reference is the table's
 
   void grow_capacity(size_t n_due);  // the only one that allocates
   // Pages for the snapshots at `positions` become due, in place of what was due before.

@@ -5,53 +5,24 @@
 #include <new>
 #include <utility>
 
-#include "core/checked_math.h"
 #include "core/error.h"
-#include "kv/pool.h"
-#include "kv/snapshots.h"
+#include "kv/state_impl.h"
 
 namespace ingle::kv {
 namespace {
 
-constexpr int64_t kMaxTokens = int64_t{1} << 40;  // keeps all arithmetic on positions far from overflow
-
-// The block table of one part. pages[p] and data[p] speak of the same page; both are null where it was given
-// back.
-struct Table {
-  std::vector<Page*> pages;
-  std::vector<std::byte*> data;
-  size_t first_held = 0;  // every entry before it is null
-
-  void set(size_t index, Page* page) {
-    pages[index] = page;
-    data[index] = page ? page->memory.data() : nullptr;
-  }
-  void resize(size_t n) {
-    pages.resize(n, nullptr);
-    data.resize(n, nullptr);
-    first_held = std::min(first_held, n);
-  }
-  // Geometric, so that one token at a time costs no allocation on most pages either.
-  void grow_capacity(size_t n) {
-    if (pages.capacity() < n) pages.reserve(std::max(n, 2 * pages.capacity()));
-    if (data.capacity() < n) data.reserve(std::max(n, 2 * data.capacity()));
-  }
-};
-
 // Acquire: when the other owners have let go, what they did to the page happened before what we do to it.
 bool is_shared(const Page* page) { return page->refs.load(std::memory_order_acquire) > 1; }
 
-// Copies the first `used` positions of a page and zeroes the rest: a fork must not see what its parent wrote
-// later, least of all when the two belong to different users.
-void copy_positions(const PartSpec& part, const Page& from, Page& to, int64_t used) {
+}  // namespace
+
+void copy_positions(const PartSpec& part, const std::byte* src, std::byte* dst, int64_t used) {
   const size_t key_bytes = static_cast<size_t>(part.dk) * kPageTokens;
   const size_t element = static_cast<size_t>(part.tile_bytes() / ((part.dk + part.dv) * kPageTokens));
   const size_t row_used = static_cast<size_t>(used) * element, row = kPageTokens * element;
   const size_t value_used = row_used * static_cast<size_t>(part.dv),
                values = row * static_cast<size_t>(part.dv);
-  const std::byte* src = from.memory.data();
-  std::byte* dst = to.memory.data();
-  for (const std::byte* end = src + from.memory.size(); src != end;) {
+  for (const std::byte* end = src + part.page_bytes(); src != end;) {
     for (size_t k = 0; k < key_bytes; k += kPageTokens, src += row, dst += row) {  // K [dk][32]
       std::memcpy(dst, src, row_used);
       std::memset(dst + row_used, 0, row - row_used);
@@ -63,61 +34,12 @@ void copy_positions(const PartSpec& part, const Page& from, Page& to, int64_t us
   }
 }
 
-}  // namespace
-
-struct SequenceState::Impl {
-  explicit Impl(std::shared_ptr<StatePool::Impl> p)
-      : pool(std::move(p)),
-        tables(pool->parts.size()),
-        snapshots(tables.size()),
-        need(tables.size()),
-        loan(tables.size()) {
-    for (size_t i = 0; i < tables.size(); ++i) has_recurrent |= is_recurrent(i);
-  }
-  ~Impl() {
-    Release release(*pool);
-    for (Table& t : tables)
-      for (Page* page : t.pages) release.drop(page);
-    for (SnapshotTable& t : snapshots) t.truncate(-1, release);
-  }
-  bool is_recurrent(size_t part) const { return pool->parts[part].kind == PartKind::recurrent; }
-
-  std::shared_ptr<StatePool::Impl> pool;
-  std::vector<Table> tables;             // [part]
-  std::vector<SnapshotTable> snapshots;  // [part], of recurrent ones
-  bool has_recurrent = false;
-  int64_t length = 0, reserved = 0;
-  // Scratch of reserve(), kept so that it does not allocate.
-  std::vector<uint64_t> need;
-  std::vector<PageList> loan;
-  std::vector<int64_t> due;  // positions of the snapshots that the reservation writes
-
-  void list_due(int64_t end, Commits commits, bool on_the_way);
-  bool count_need(int64_t end);
-  void lend(int64_t end);
-  bool drop_kept() noexcept;
-  void drop_due() noexcept;
-  void fill(size_t part, size_t last, Release& release) noexcept;
-  void drop_after(int64_t n_tokens) noexcept;
-  void drop_unseen() noexcept;
-};
-
-namespace {
-
-// Whatever is left of a loan goes back: all of it after a failure, pages that turned out needless otherwise.
-struct LoanGuard {
-  StatePool::Impl& pool;
-  std::vector<PageList>& loan;
-  ~LoanGuard() {
-    Release release(pool);
-    for (PageList& list : loan)
-      while (!list.empty()) release.drop(list.pop());
-  }
-};
-
-size_t pages_for(int64_t tokens) { return static_cast<size_t>(ceil_div(tokens, kPageTokens)); }
-
-}  // namespace
+SequenceState::Impl::~Impl() {
+  Release release(*pool);
+  for (Table& t : tables)
+    for (Page* page : t.pages) release.drop(page);
+  for (SnapshotTable& t : snapshots) t.truncate(-1, release);
+}
 
 // Snapshots at the end, and on the way those that will be kept, or each when each may be committed.
 void SequenceState::Impl::list_due(int64_t end, Commits commits, bool on_the_way) {
@@ -186,7 +108,7 @@ void SequenceState::Impl::fill(size_t part, size_t last, Release& release) noexc
     Page* page = loan[part].pop();
     const int64_t used = std::max<int64_t>(0, length - static_cast<int64_t>(p) * kPageTokens);
     if (old && used > 0)
-      copy_positions(pool->parts[part], *old, *page, used);
+      copy_positions(pool->parts[part], old->memory.data(), page->memory.data(), used);
     else
       page->memory.fill_zero();  // nothing of another sequence may show
     t.set(p, page);
@@ -213,7 +135,7 @@ void SequenceState::Impl::drop_unseen() noexcept {
     const PartSpec& part = pool->parts[i];
     if (part.kind != PartKind::window) continue;
     Table& t = tables[i];
-    const auto keep = static_cast<size_t>(std::max<int64_t>(0, length - part.window + 1) / kPageTokens);
+    const size_t keep = first_seen(part, length);
     for (size_t p = t.first_held; p < std::min(keep, t.pages.size()); ++p) {
       release.drop(t.pages[p]);
       t.set(p, nullptr);

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,6 +34,7 @@ struct PartSpec {
   }
   int64_t k_offset(int64_t layer, int64_t head) const;
   int64_t v_offset(int64_t layer, int64_t head) const;
+  bool operator==(const PartSpec&) const = default;
 };
 
 // Lends pages. Shared by the sequences of one model; thread-safe. Sequences may outlive this handle.
@@ -44,6 +46,10 @@ class StatePool {
   std::span<const PartSpec> parts() const;
   uint64_t bytes_in_use() const;  // of pages that sequences hold, shared ones once; at most budget_bytes()
   uint64_t budget_bytes() const;
+  // What holds pages that could be computed again (a prefix index) gives some of them back here when the
+  // budget is short: at least `bytes` if it can. Called without the pool's lock, on the thread that reserves,
+  // until the reservation fits or it answers false: nothing more to give. At most one; an empty one ends it.
+  void set_reclaim(std::function<bool(uint64_t bytes)> reclaim);
   struct Impl;
   const std::shared_ptr<Impl>& impl() const { return impl_; }
 
@@ -102,9 +108,11 @@ class SequenceState {
   // The open reservation's step of recurrent part `i`; as long valid.
   RecurrentStep recurrent(size_t part) const;
 
- private:
-  struct Impl;
+  struct Impl;  // the room's own
   explicit SequenceState(std::unique_ptr<Impl> impl);
+  const Impl& impl() const { return *impl_; }
+
+ private:
   std::unique_ptr<Impl> impl_;
 };
 

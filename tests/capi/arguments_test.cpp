@@ -212,6 +212,8 @@ void sweep_session(Fixture& f, Places& p) {
   f.SWEEP(ingle_session_tokens, May{}, f.session, &p.tokens);
   f.SWEEP(ingle_session_truncate, May{}, f.session, 0);
   f.SWEEP(ingle_session_fork, May{}, f.session, &p.session);
+  f.SWEEP(ingle_session_save, May{}, f.session, "/nowhere/saved");
+  f.SWEEP(ingle_session_load, May{2}, f.model, "/nowhere/saved", nullptr, &p.session);
   f.SWEEP(ingle_session_stats, May{}, f.session, &stats);
 }
 

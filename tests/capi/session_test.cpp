@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "capi.h"
+#include "support/temp.h"
 
 using namespace ingle::tests;
 
@@ -204,6 +205,29 @@ TEST_CASE("a fork goes its own way", "[capi]") {
   CHECK(ingle_tokens_data(tokens)[0] == 'q');
   REQUIRE_OK(ingle_session_tokens(fork, tokens.out(), err));
   CHECK(ingle_tokens_length(tokens) == 7);
+}
+
+TEST_CASE("a session is saved, and loaded where it was", "[capi]") {
+  Err err;
+  const Scripted s(R"({"text": "abcdef"})");
+  const TempDir dir;
+  const std::string path = dir.path() + "/saved";
+  const Session session = make_session(s.model, "q");
+  REQUIRE_OK(ingle_session_begin(session, make_options("generate", R"({"max_tokens": 3})"), err));
+  CHECK(pull(session, s.greedy).text == "abc");
+  REQUIRE_OK(ingle_session_save(session, path.c_str(), err));
+  Session loaded;
+  REQUIRE_OK(ingle_session_load(s.model, path.c_str(), nullptr, loaded.out(), err));
+  CHECK(pull(loaded, s.greedy).text == "def");
+  CHECK_FAILS(ingle_session_load(s.model, path.c_str(), make_options("session", R"({"context": 2})"),
+                                 loaded.out(), err),
+              INGLE_E_CONTEXT_FULL, "the context 2");
+  const Scripted other(R"({"text": "x"})");
+  CHECK_FAILS(ingle_session_load(other.model, path.c_str(), nullptr, loaded.out(), err), INGLE_E_UNSUPPORTED,
+              "another model");
+  CHECK_FAILS(ingle_session_load(s.model, dir.write("no", "x").c_str(), nullptr, loaded.out(), err),
+              INGLE_E_CORRUPT, "no");
+  CHECK_FAILS(ingle_session_save(session, (dir.path() + "/none/saved").c_str(), err), INGLE_E_IO, "none");
 }
 
 TEST_CASE("score hands over each position's logits", "[capi]") {

@@ -87,6 +87,19 @@ class Case(unittest.TestCase):
 
 
 class Run(Case):
+    def test_session_file(self):
+        greedy = ["--json", "--temp", 0, "--raw"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "saved")
+            first = self.ok("run", MODEL, "Hello", "-n", 4, *greedy, "--save-session", path).json()["ids"]
+            again = self.ok("run", MODEL, " there", "-n", 4, *greedy, "--session", path).json()["ids"]
+            self.assertEqual(again, self.ok("run", MODEL, " there", "-n", 4, *greedy, "--session", path).json()["ids"])
+            self.assertNotEqual(again, self.ok("run", MODEL, " there", "-n", 4, *greedy).json()["ids"])
+            self.assertEqual(len(first), 4)
+            with open(path, "r+b") as f:
+                f.truncate(100)
+            self.fails(4, "saved", "run", MODEL, "x", "--session", path)
+
     def test_streams_an_answer_to_stdout_alone(self):
         result = self.ok("run", MODEL, "Hello", "-n", 5)
         self.assertTrue(result.out.endswith(b"\n"))

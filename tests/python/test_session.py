@@ -141,6 +141,24 @@ def test_fork(small):
     assert session.tokens == other.tokens
 
 
+def test_save_and_load(small, tmp_path):
+    session = small.session()
+    session.feed_text("Hello")
+    session.save(tmp_path / "saved")
+    other = ingle.Session.load(small, tmp_path / "saved", context=100)
+    assert bytes(session.logits()) == bytes(other.logits())
+    options = dict(max_tokens=12, ignore_end=True)
+    assert session.generate(ingle.Sampler.greedy(), **options) == other.generate(ingle.Sampler.greedy(), **options)
+    assert session.tokens == other.tokens
+    (tmp_path / "torn").write_bytes((tmp_path / "saved").read_bytes()[:-1])
+    with pytest.raises(ingle.CorruptError, match="end before"):
+        ingle.Session.load(small, tmp_path / "torn")
+    with pytest.raises(ingle.UnsupportedError, match="another model"):
+        ingle.Session.load(ingle.Model.scripted("x"), tmp_path / "saved")
+    with pytest.raises(ingle.FileError):
+        session.save(tmp_path / "none" / "saved")
+
+
 def test_seeds(small):
     def answer(seed):
         session = small.session()

@@ -419,6 +419,26 @@ class Session(Closing):
         copy._handle = self._handle.fork()
         return copy
 
+    def save(self, path: Path) -> None:
+        """Writes what the session holds; an answer that is being given is not part of it.
+
+        The file appears when it is complete. After an error (FileError: a full disk, …) an older one stands as it was.
+        """
+        self._handle.save(os.fsencode(path))
+
+    @classmethod
+    def load(cls, model: Model, path: Path, **options: Unpack[SessionOptions]) -> Self:
+        """A session that goes on with the bits of the saved one.
+
+        Raises CorruptError for a damaged file, UnsupportedError for one of another model, backend or state type,
+        ContextFullError when it holds more than the option ``context``.
+        """
+        self = cls.__new__(cls)
+        self._model = model
+        self._n_vocab = model.info["n_vocab"]
+        self._handle = _ingle.Session.load(model._handle, os.fsencode(path), options)
+        return self
+
     def cancel(self) -> None:
         """From any thread: the call that runs in the session ends soon, also in the middle of a prompt.
 

@@ -221,6 +221,24 @@ Session fork(const Session& session) {
   return copy;
 }
 
+void save(const Session& session, const py::bytes& path) {
+  const auto s = session.slot.get();
+  const auto p = static_cast<std::string>(path);
+  call([&](ingle_error** err) { return ingle_session_save(s.get(), p.c_str(), err); });
+}
+
+Session load(const Model& model, const py::bytes& path, const py::dict& options) {
+  const auto m = model.slot.get();
+  const auto o = make_options("session", options);
+  const auto p = static_cast<std::string>(path);
+  Owned<ingle_session> out;
+  call([&](ingle_error** err) { return ingle_session_load(m.get(), p.c_str(), o.get(), out.out(), err); });
+  Session session;
+  session.keep = model.keep;
+  session.slot.set(std::move(out));
+  return session;
+}
+
 py::tuple stats(const Session& session) {
   const auto s = session.slot.get();
   ingle_stats out = INGLE_STATS_INIT;
@@ -257,6 +275,8 @@ void add_sessions(py::module_& m) {
              const auto s = self.slot.get();
              cancel(s.get());
            })
+      .def("save", &save, py::arg("path"))
+      .def_static("load", &load, py::arg("model"), py::arg("path"), py::arg("options"))
       .def("stats", &stats)
       .def("close", [](Session& self) { self.slot.close(); })
       .def("closed", [](const Session& self) { return self.slot.closed(); });
