@@ -15,7 +15,7 @@ void check_part(const PartSpec& p, size_t index) {
   const auto where = [&] { return format("state part {}", index); };
   if (p.kind > PartKind::recurrent)
     fail(Code::invalid_argument, where(), format("unknown kind {}", static_cast<int>(p.kind)));
-  if (p.type > StateType::bf16)
+  if (p.type > StateType::q8)
     fail(Code::invalid_argument, where(), format("unknown element type {}", static_cast<int>(p.type)));
   const bool windowed = p.kind == PartKind::window;
   if (windowed ? p.window < 1 : p.window != 0)

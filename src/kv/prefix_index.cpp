@@ -42,6 +42,7 @@ struct PrefixIndex::Impl {
   Block& place(Block& parent, std::span<const int32_t> tokens, const PrefixKey& key);
   void hold(Block& block, const SequenceState::Impl& state);
   uint64_t evict(uint64_t bytes, bool sole);
+  void load(std::span<const int32_t> tokens, const PrefixKey& key, int64_t most);
 
   const std::shared_ptr<StatePool::Impl> pool;
   PrefixOptions options;
@@ -231,6 +232,115 @@ uint64_t PrefixIndex::Impl::evict(uint64_t bytes, bool sole) {
   return freed;
 }
 
+// From the first full block that is not here on.
+struct Wanted {
+  int64_t start = 0;
+  std::vector<Digest> names;
+};
+
+Wanted list_wanted(PrefixIndex::Impl& s, std::span<const int32_t> tokens, const PrefixKey& key) {
+  const std::lock_guard lock(s.mutex);
+  const Path path = s.find(tokens, key, INT64_MAX);
+  const Block* last = nullptr;
+  for (const Block* block : path.blocks)
+    if (block->is_full() && block->end() <= path.n_tokens) last = block;
+  Wanted out;
+  out.start = last ? last->end() : 0;
+  const Digest* parent = last ? &last->digest : nullptr;
+  uint64_t bytes = 0;
+  for (int64_t at = out.start; at + kPageTokens <= static_cast<int64_t>(tokens.size()); at += kPageTokens) {
+    const Digest name = block_digest(parent, block_key(tokens, key, at), key.space);
+    const uint64_t size = s.options.tier->size_of(name);
+    if (size == 0) break;
+    out.names.push_back(name);
+    parent = &out.names.back();
+    bytes += size;
+  }
+  const int64_t gained = static_cast<int64_t>(out.names.size()) * kPageTokens - (path.n_tokens - out.start);
+  if (s.options.cheaper_to_load && !s.options.cheaper_to_load(path.n_tokens, gained, bytes))
+    out.names.clear();
+  return out;
+}
+
+// A block that came from a tier. Its pages are its own until the index holds them too.
+struct LoadedBlock {
+  explicit LoadedBlock(StatePool::Impl& p)
+      : pool(p), pages(p.parts.size()), need(pages.size()), loan(pages.size()) {}
+  ~LoadedBlock() {
+    Release release(pool);
+    for (Page* page : pages) release.drop(page);
+    for (const BlockSnapshot& s : snapshots)
+      for (Page* page : s.pages) release.drop(page);
+  }
+  LoadedBlock(const LoadedBlock&) = delete;
+  LoadedBlock& operator=(const LoadedBlock&) = delete;
+
+  // Throws Code::out_of_memory. Null for what no such block has.
+  std::byte* place(const BlockPiece& piece, uint64_t n_bytes) {
+    if (piece.part >= pages.size()) return nullptr;
+    const PartSpec& part = pool.parts[piece.part];
+    const bool recurrent = part.kind == PartKind::recurrent;
+    if (n_bytes != static_cast<uint64_t>(part.page_bytes()) || recurrent != (piece.offset != 0) ||
+        piece.offset < 0 || piece.offset > kPageTokens)
+      return nullptr;
+    if (recurrent && (snapshots.empty() || snapshots.back().offset < piece.offset))
+      snapshots.push_back({piece.offset, std::vector<Page*>(pages.size())});
+    Page*& page = recurrent ? snapshots.back().pages[piece.part] : pages[piece.part];
+    if (page || (recurrent && snapshots.back().offset != piece.offset)) return nullptr;
+    std::fill(need.begin(), need.end(), 0);
+    need[piece.part] = 1;
+    const LoanGuard guard{pool, loan};
+    pool.lend(need, loan);
+    page = loan[piece.part].pop();
+    return page->memory.data();
+  }
+  bool is_whole() const {
+    for (size_t i = 0; i < pages.size(); ++i) {
+      if (pool.parts[i].kind == PartKind::pages && !pages[i]) return false;
+      if (pool.parts[i].kind != PartKind::recurrent) continue;
+      for (const BlockSnapshot& s : snapshots)
+        if (!s.pages[i]) return false;
+    }
+    return true;
+  }
+
+  StatePool::Impl& pool;
+  std::vector<Page*> pages;
+  std::vector<BlockSnapshot> snapshots;
+  std::vector<uint64_t> need;
+  std::vector<PageList> loan;
+};
+
+// What a tier has of the tokens. It waits for the tier without the lock; whatever fails ends it.
+void PrefixIndex::Impl::load(std::span<const int32_t> tokens, const PrefixKey& key, int64_t most) {
+  tokens = tokens.first(static_cast<size_t>(most));
+  const Wanted wanted = list_wanted(*this, tokens, key);
+  int64_t at = wanted.start;
+  for (const Digest& name : wanted.names) {
+    LoadedBlock loaded(*pool);
+    bool ok = false;
+    try {
+      ok = options.tier->get(name, [&](const BlockPiece& p, uint64_t n) { return loaded.place(p, n); });
+    } catch (const Error&) {  // no page for it
+    }
+    const std::lock_guard lock(mutex);
+    const auto before = tokens.first(static_cast<size_t>(at));
+    const Path path = find(before, key, at);
+    if (!ok || !loaded.is_whole() || path.n_tokens != at) {
+      ++trie.counts.loads_failed;
+      return;
+    }
+    Block& parent = path.blocks.empty() ? trie.make_root(key.space) : *path.blocks.back();
+    Block& block = place(parent, tokens.first(static_cast<size_t>(at + kPageTokens)), key);
+    for (size_t i = 0; i < loaded.pages.size(); ++i)
+      if (loaded.pages[i]) trie.hold_page(block, i, loaded.pages[i]);
+    for (const BlockSnapshot& s : loaded.snapshots) trie.hold_snapshot(block, s.offset, s.pages);
+    trie.freshen(block, true);
+    ++trie.counts.blocks_loaded;
+    at += kPageTokens;
+  }
+}
+
 PrefixIndex::PrefixIndex(const StatePool& pool, PrefixOptions options)
     : impl_(std::make_unique<Impl>(pool, std::move(options))) {
   impl_->pool->set_reclaim([impl = impl_.get()](uint64_t bytes) {
@@ -257,6 +367,7 @@ void PrefixIndex::store(std::span<const int32_t> tokens, const PrefixKey& key, c
 PrefixMatch PrefixIndex::match(std::span<const int32_t> tokens, const PrefixKey& key, int64_t most) {
   Impl& s = *impl_;
   most = std::clamp<int64_t>(most, 0, static_cast<int64_t>(tokens.size()));
+  if (s.options.tier) s.load(tokens, key, most);
   std::unique_ptr<SequenceState::Impl> state;
   for (int64_t limit = most;;) {
     {

@@ -7,6 +7,7 @@
 
 #include "core/checksum.h"
 #include "core/siphash.h"
+#include "kv/block_tier.h"
 #include "kv/state.h"
 
 namespace ingle::kv {
@@ -40,6 +41,7 @@ struct PrefixStats {
   uint64_t lookups = 0, hits = 0;                // matches, and those of at least one token
   uint64_t tokens_possible = 0, tokens_hit = 0;  // asked for, and found
   uint64_t blocks_stored = 0, blocks_evicted = 0, states_dropped = 0;  // states_dropped: see evict()
+  uint64_t blocks_spilled = 0, blocks_loaded = 0, loads_failed = 0;    // to and from the tier
   uint64_t blocks = 0, bytes = 0;  // held now; pages that sequences hold too are counted
 };
 
@@ -67,6 +69,11 @@ struct PrefixOptions {
   std::function<int64_t()> now_us;  // for Retention; empty: the monotonic clock
   std::optional<HashKey> hash_key;  // of the block table; none: a random one
   std::shared_ptr<PrefixEvents> events;
+  // Takes full blocks that are evicted, and gives them back to match(), where `cheaper_to_load` says that
+  // reading `bytes` costs less than computing n_tokens from position `start` on. Without that function it
+  // does.
+  std::shared_ptr<BlockTier> tier;
+  std::function<bool(int64_t start, int64_t n_tokens, uint64_t bytes)> cheaper_to_load;
 };
 
 // Thread-safe. At most one for a pool. May outlive the pool's handle.
@@ -100,8 +107,9 @@ class PrefixIndex {
   // Tells every block that can be found, parents first: for one who listens from now on.
   void list(PrefixEvents& to) const;
 
+  struct Impl;  // the room's own
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

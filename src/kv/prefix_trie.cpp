@@ -11,17 +11,6 @@ HashKey random_key() {
   return {word(), word()};
 }
 
-Digest chain_digest(const Block& parent, const Block& block, std::string_view space) {
-  Sha256 digest;
-  if (parent.is_root())
-    digest.add(std::as_bytes(std::span(space)));
-  else
-    digest.add(parent.digest);
-  digest.add_value(static_cast<uint64_t>(block.tokens.size())).add(std::as_bytes(std::span(block.tokens)));
-  for (const MediaMark& m : block.media) digest.add_value(m.position).add(m.digest);
-  return digest.finish();
-}
-
 }  // namespace
 
 BlockKey block_key(std::span<const int32_t> tokens, const PrefixKey& key, int64_t start) {
@@ -41,6 +30,17 @@ int64_t common_tokens(const Block& block, const BlockKey& key) {
   if (mark.second != key.media.end()) n = std::min(n, mark.second->position - block.start);
   const auto end = block.tokens.begin() + n;
   return std::mismatch(block.tokens.begin(), end, key.tokens.begin()).first - block.tokens.begin();
+}
+
+Digest block_digest(const Digest* parent, const BlockKey& key, std::string_view space) {
+  Sha256 digest;
+  if (parent)
+    digest.add(*parent);
+  else
+    digest.add(std::as_bytes(std::span(space)));
+  digest.add_value(uint64_t{key.tokens.size()}).add(std::as_bytes(key.tokens));
+  for (const MediaMark& m : key.media) digest.add_value(m.position).add(m.digest);
+  return digest.finish();
 }
 
 PrefixTrie::PrefixTrie(std::shared_ptr<StatePool::Impl> pool, const PrefixOptions& options)
@@ -122,10 +122,12 @@ void PrefixTrie::set_key(Block& block, const BlockKey& key, std::string_view spa
   }
   block.tokens = std::move(tokens);
   block.media = std::move(media);
-  if (!full || !options_.events) return;
-  block.digest = chain_digest(*block.parent, block, space);
-  const auto parent = block.parent->is_root() ? std::nullopt : std::optional(block.parent->digest);
-  options_.events->stored({block.digest, parent, block.tokens, kPageTokens, space});
+  if (!full || !(options_.events || options_.tier)) return;
+  const Digest* const before = block.parent->is_root() ? nullptr : &block.parent->digest;
+  block.digest = block_digest(before, {block.tokens, block.media}, space);
+  if (!options_.events) return;
+  options_.events->stored(
+      {block.digest, before ? std::optional(*before) : std::nullopt, block.tokens, kPageTokens, space});
 }
 
 Block& PrefixTrie::make_block(Block& parent, const BlockKey& key, std::string_view space) {
@@ -203,6 +205,9 @@ void PrefixTrie::freshen(Block& block, bool extras) {
   if (block.is_queued) leaves_.erase({block.base_value, block.used, &block});
   if (block.extras_queued) extras_.erase({block.extra_value, block.used, &block});
   block.is_queued = block.extras_queued = false;
+  // Uses of as many blocks as there are raise the clock by a block's worth: one that is worth twice as much is
+  // kept twice as long.
+  clock_ += worth(block) / static_cast<double>(counts.blocks + 1);
   block.base_value = clock_ + worth(block);
   block.used = next_id_++;
   if (extras) block.extra_value = block.base_value;
@@ -222,6 +227,21 @@ void PrefixTrie::drop_extras(Block& block, Release& release) noexcept {
   for (BlockSnapshot& s : block.snapshots)
     for (Page*& page : s.pages) drop_page(page, release);
   block.snapshots.clear();
+}
+
+void PrefixTrie::spill(const Block& block) {
+  std::vector<BlockPiece> pieces;
+  std::vector<std::span<const std::byte>> bytes;
+  const auto add = [&](size_t part, int64_t offset, const Page* page) {
+    if (!page) return;
+    pieces.push_back({static_cast<uint32_t>(part), offset});
+    bytes.emplace_back(page->memory.data(), page->memory.size());
+  };
+  for (size_t i = 0; i < block.pages.size(); ++i) add(i, 0, block.pages[i]);
+  for (const BlockSnapshot& s : block.snapshots)
+    for (size_t i = 0; i < s.pages.size(); ++i) add(i, s.offset, s.pages[i]);
+  options_.tier->put(block.digest, pieces, bytes);
+  ++counts.blocks_spilled;
 }
 
 // Takes a leaf out of the trie.
@@ -288,14 +308,13 @@ bool PrefixTrie::evict_one(bool sole, int64_t now_us, Release& release, uint64_t
   Block* const inner = least(extras_, true, sole, now_us);
   if (!leaf && !inner) return false;
   if (inner && (!leaf || inner->extra_value < leaf->base_value)) {
-    clock_ = std::max(clock_, inner->extra_value);
     freed += sole_bytes(*inner, true);
     drop_extras(*inner, release);
     settle(*inner);
     ++counts.states_dropped;
     return true;
   }
-  clock_ = std::max(clock_, leaf->base_value);
+  if (options_.tier && leaf->is_full()) spill(*leaf);
   freed += sole_bytes(*leaf, false);
   Block* const parent = leaf->parent;
   unlink(*leaf, release);

@@ -28,7 +28,7 @@ struct Block {
   uint64_t hash = 0;
   uint64_t id = 0;         // of the block, in its children's hashes
   uint64_t used = 0;       // when it was used last: order among equals
-  Digest digest{};         // full blocks, where somebody listens
+  Digest digest{};         // full blocks, where somebody listens or there is a tier
   double base_value = 0;   // the clock and the worth at the last use of the block, …
   double extra_value = 0;  // … and of what it holds of windows and recurrent states
   int64_t keep_until_us = 0;
@@ -45,6 +45,8 @@ struct BlockKey {
   std::span<const MediaMark> media;
 };
 BlockKey block_key(std::span<const int32_t> tokens, const PrefixKey& key, int64_t start);
+// Its name in a tier and in events: of all that leads to it. `parent` is null for the first of a space.
+Digest block_digest(const Digest* parent, const BlockKey& key, std::string_view space);
 // How many tokens the two have in common before the first difference, of tokens or marks.
 int64_t common_tokens(const Block& block, const BlockKey& key);
 
@@ -92,6 +94,7 @@ class PrefixTrie {
   void settle(Block& block) noexcept;
   Block* find_tail(const Block& parent, const BlockKey& key) const;
   void set_key(Block& block, const BlockKey& key, std::string_view space);
+  void spill(const Block& block);
   void drop_page(Page*& page, Release& release) noexcept;
   void drop_extras(Block& block, Release& release) noexcept;
   void unlink(Block& block, Release& release) noexcept;

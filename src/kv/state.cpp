@@ -14,23 +14,25 @@ namespace {
 // Acquire: when the other owners have let go, what they did to the page happened before what we do to it.
 bool is_shared(const Page* page) { return page->refs.load(std::memory_order_acquire) > 1; }
 
+// Rows [n][32]: of each the first `used` entries, and zeros.
+void copy_rows(const std::byte*& src, std::byte*& dst, int64_t n, int64_t entry, int64_t used) {
+  const auto row = static_cast<size_t>(kPageTokens * entry), kept = static_cast<size_t>(used * entry);
+  for (int64_t i = 0; i < n; ++i, src += row, dst += row) {
+    std::memcpy(dst, src, kept);
+    std::memset(dst + kept, 0, row - kept);
+  }
+}
+
 }  // namespace
 
 void copy_positions(const PartSpec& part, const std::byte* src, std::byte* dst, int64_t used) {
-  const size_t key_bytes = static_cast<size_t>(part.dk) * kPageTokens;
-  const size_t element = static_cast<size_t>(part.tile_bytes() / ((part.dk + part.dv) * kPageTokens));
-  const size_t row_used = static_cast<size_t>(used) * element, row = kPageTokens * element;
-  const size_t value_used = row_used * static_cast<size_t>(part.dv),
-               values = row * static_cast<size_t>(part.dv);
+  const bool scaled = part.type == StateType::q8;
+  const int64_t element = part.type == StateType::f32 ? 4 : scaled ? 1 : 2;
   for (const std::byte* end = src + part.page_bytes(); src != end;) {
-    for (size_t k = 0; k < key_bytes; k += kPageTokens, src += row, dst += row) {  // K [dk][32]
-      std::memcpy(dst, src, row_used);
-      std::memset(dst + row_used, 0, row - row_used);
-    }
-    std::memcpy(dst, src, value_used);  // V [32][dv]
-    std::memset(dst + value_used, 0, values - value_used);
-    src += values;
-    dst += values;
+    copy_rows(src, dst, part.dk, element, used);  // K [dk][32]
+    if (scaled) copy_rows(src, dst, 1, 2, used);
+    copy_rows(src, dst, 1, part.dv * element, used);  // V [32][dv]
+    if (scaled) copy_rows(src, dst, 1, 2, used);
   }
 }
 

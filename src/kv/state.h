@@ -18,15 +18,17 @@ constexpr int64_t kPageTokens = 32;
 // Full attention; attention that sees the last `window` tokens; a state that each token replaces (of a
 // recurrence, or the last inputs of a convolution).
 enum class PartKind : uint8_t { pages, window, recurrent };
-enum class StateType : uint8_t { f32 = 0, f16 = 1, bf16 = 2 };
+enum class StateType : uint8_t { f32 = 0, f16 = 1, bf16 = 2, q8 = 3 };
+const char* name_of(StateType type);  // "f16"; "unknown type" for what is none
 
 struct PartSpec {
   PartKind kind = PartKind::pages;
   StateType type = StateType::f16;
   int64_t n_layers = 0, n_kv_heads = 0, dk = 0, dv = 0;
   int64_t window = 0;  // tokens that a query sees, itself included; 0 for the other kinds
-  // In a page of attention: [layer][kv head] { K [dk][32], V [32][dv] }. A page of a recurrent part is one
-  // snapshot, [layer][kv head][dk][dv], always f32.
+  // In a page of attention: [layer][kv head] { K [dk][32], V [32][dv] }; q8 has bytes, and behind those of K,
+  // and of V, an f16 scale for each token. A page of a recurrent part is one snapshot, [layer][kv
+  // head][dk][dv], always f32.
   int64_t tile_bytes() const;  // of one layer and head
   int64_t page_bytes() const;
   int64_t tile_offset(int64_t layer, int64_t head) const {

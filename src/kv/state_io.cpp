@@ -147,12 +147,8 @@ class Reader {
 }  // namespace
 
 std::string describe(const PartSpec& p) {
-  const char* type = p.type == StateType::f32    ? "f32"
-                     : p.type == StateType::f16  ? "f16"
-                     : p.type == StateType::bf16 ? "bf16"
-                                                 : "unknown type";
-  const std::string shape = format("{}, {} layers × {} heads × ({} {} {})", type, p.n_layers, p.n_kv_heads,
-                                   p.dk, p.kind == PartKind::recurrent ? "×" : "+", p.dv);
+  const std::string shape = format("{}, {} layers × {} heads × ({} {} {})", name_of(p.type), p.n_layers,
+                                   p.n_kv_heads, p.dk, p.kind == PartKind::recurrent ? "×" : "+", p.dv);
   if (p.kind == PartKind::window) return format("window of {}, {}", p.window, shape);
   return (p.kind == PartKind::recurrent ? "recurrent state, " : "full attention, ") + shape;
 }

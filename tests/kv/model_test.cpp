@@ -20,7 +20,7 @@ class Simulation {
  public:
   Simulation(uint32_t seed, uint64_t budget)
       : random_(seed),
-        parts_{full_part(StateType::bf16), window_part(45), window_part(7, StateType::f16)},
+        parts_{full_part(StateType::bf16), window_part(45), window_part(7, StateType::q8)},
         pool_(memory_.get(), parts_, budget) {}
 
   void step() {

@@ -25,6 +25,9 @@ TEST_CASE("a page is laid out as the header says", "[kv]") {
   CHECK(p.v_offset(1, 0) == 2 * p.tile_bytes() + 4 * 32 * 2);
   CHECK(full_part(StateType::f32).tile_bytes() == 2 * p.tile_bytes());
   CHECK(full_part(StateType::bf16).tile_bytes() == p.tile_bytes());
+  const PartSpec q8 = full_part(StateType::q8);  // a scale of two bytes for each token, of K and of V
+  CHECK(q8.tile_bytes() == (4 + 2 + 3 + 2) * 32);
+  CHECK(q8.v_offset(1, 0) == 2 * q8.tile_bytes() + (4 + 2) * 32);
 }
 
 TEST_CASE("a bad part is refused with its number", "[kv]") {

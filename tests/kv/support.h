@@ -44,7 +44,9 @@ inline PartSpec window_part(int64_t window, StateType type = StateType::f32) {
           .window = window};
 }
 
-inline size_t element_bytes(const PartSpec& p) { return p.type == StateType::f32 ? 4 : 2; }
+inline size_t element_bytes(const PartSpec& p) {
+  return p.type == StateType::f32 ? 4 : p.type == StateType::q8 ? 1 : 2;
+}
 
 // Calls f(bytes of one element, number) for every element that belongs to one position of a page.
 template <class F>
@@ -56,6 +58,10 @@ void for_each_element(const PartSpec& p, std::byte* page, int64_t slot, F f) {
       for (int64_t d = 0; d < p.dk; ++d)
         f(page + p.k_offset(layer, head) + (d * kPageTokens + slot) * e, n++);
       for (int64_t d = 0; d < p.dv; ++d) f(page + p.v_offset(layer, head) + (slot * p.dv + d) * e, n++);
+      if (p.type != StateType::q8) continue;
+      for (const int64_t scales : {p.k_offset(layer, head) + p.dk * kPageTokens,
+                                   p.v_offset(layer, head) + p.dv * kPageTokens})
+        for (int64_t byte = 0; byte < 2; ++byte) f(page + scales + 2 * slot + byte, n++);
     }
   }
 }
