@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -6,6 +5,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <list>
 #include <map>
 #include <mutex>
@@ -106,19 +106,18 @@ struct DiskTier::Impl {
 
   // What an earlier run left: the oldest files first.
   void scan() {
-    DIR* const folder = ::opendir(options.folder.c_str());
-    if (!folder)
-      fail(Code::io, options.folder, format("cannot be read: {}", std::generic_category().message(errno)));
+    std::error_code error;
+    std::filesystem::directory_iterator entry(options.folder, error);
+    if (error) fail(Code::io, options.folder, format("cannot be read: {}", error.message()));
     std::multimap<int64_t, std::pair<Digest, uint64_t>> found;
-    while (const dirent* entry = ::readdir(folder)) {
-      const std::string_view file = entry->d_name;
-      if (file.ends_with(".block.part")) ::unlink((options.folder + "/" + std::string(file)).c_str());
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      const std::string file = entry->path().filename().string();
+      if (file.ends_with(".block.part")) ::unlink(entry->path().c_str());
       const auto name = digest_of(file);
-      struct stat status {};
+      struct stat status = {};
       if (!name || ::lstat(path(*name).c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
       found.emplace(status.st_mtime, std::pair(*name, static_cast<uint64_t>(status.st_size)));
     }
-    ::closedir(folder);
     for (const auto& [time, file] : found) add(file.first, file.second);
   }
 
