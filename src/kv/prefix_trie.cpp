@@ -205,8 +205,8 @@ void PrefixTrie::freshen(Block& block, bool extras) {
   if (block.is_queued) leaves_.erase({block.base_value, block.used, &block});
   if (block.extras_queued) extras_.erase({block.extra_value, block.used, &block});
   block.is_queued = block.extras_queued = false;
-  // Uses of as many blocks as there are raise the clock by a block's worth: one that is worth twice as much is
-  // kept twice as long.
+  // Uses of as many blocks as there are raise the clock by a block's worth: one that is worth twice as much
+  // is kept twice as long.
   clock_ += worth(block) / static_cast<double>(counts.blocks + 1);
   block.base_value = clock_ + worth(block);
   block.used = next_id_++;
