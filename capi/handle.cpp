@@ -17,7 +17,8 @@ const char* kind_name(uint32_t kind) {
                                     "an ingle_sampler",
                                     "an ingle_session",
                                     "an ingle_template",
-                                    "an ingle_engine"};
+                                    "an ingle_engine",
+                                    "an ingle_grammar"};
   return kind < std::size(kNames) ? kNames[kind] : "";
 }
 

@@ -18,7 +18,8 @@ enum class Kind : uint32_t {
   sampler,
   session,
   chat_template,
-  engine
+  engine,
+  grammar
 };
 
 constexpr uint32_t kTagBase = 0x1e91e500;  // the low byte is the kind; 0: released

@@ -111,6 +111,12 @@ struct ingle_template : ingle::capi::Handle {
   ingle::ChatTemplate chat_template;
 };
 
+struct ingle_grammar : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::grammar;
+  explicit ingle_grammar(ingle::Grammar g) : Handle(kKind), grammar(std::move(g)) {}
+  ingle::Grammar grammar;
+};
+
 struct ingle_sampler : ingle::capi::Handle {
   static constexpr auto kKind = ingle::capi::Kind::sampler;
   explicit ingle_sampler(ingle::Sampler s) : Handle(kKind), sampler(std::move(s)) {}

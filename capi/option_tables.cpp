@@ -74,10 +74,17 @@ const List& list_value(const OptionRow& row, const Value& value) {
   fail(Code::invalid_argument, row.key, format("expected a {}", row.type));
 }
 
+std::vector<std::string>& texts_of(GenerateOptions& options, std::string_view key) {
+  return key == "stop"            ? options.stop
+         : key == "stop_patterns" ? options.stop_patterns
+                                  : options.banned_phrases;
+}
+
 // A text is one more; a list is all of them.
-void set_stop(Target& target, const OptionRow& row, const Value& value) {
-  constexpr size_t kMostStrings = 16, kMostBytes = 256;
-  auto& stop = std::get<GenerateOptions>(target).stop;
+void set_texts(Target& target, const OptionRow& row, const Value& value) {
+  constexpr size_t kMostBytes = 256;
+  const size_t kMostStrings = row.key == "banned_phrases" ? 256 : 16;
+  auto& stop = texts_of(std::get<GenerateOptions>(target), row.key);
   std::vector<std::string> strings;
   if (value.as<std::string>()) {
     strings = stop;
@@ -178,9 +185,25 @@ void set_grammar(Target& target, const OptionRow& row, const Value& value) {
   auto& grammar = std::get<GenerateOptions>(target).grammar;
   if (source.empty())
     grammar.reset();
+  else if (row.key == "regex")
+    grammar = Grammar::regex(source);
+  else if (row.key == "gbnf")
+    grammar = Grammar::gbnf(source);
   else
-    grammar =
-        row.key == "regex" ? Grammar::regex(source) : Grammar::json_schema(source, {/*assert_formats=*/true});
+    grammar = Grammar::json_schema(source, {/*assert_formats=*/true});
+}
+
+template <auto Member>
+OptionRow limit_row(const char* key, const char* help) {
+  return {key,
+          "int",
+          0,
+          kMaxInt64,
+          static_cast<int64_t>(CompileLimits{}.*Member),
+          help,
+          [](Target& t, const OptionRow& row, const Value& v) {
+            std::get<GrammarOptions>(t).limits.*Member = int_value(row, v);
+          }};
 }
 
 std::vector<OptionRow> runtime_table() {
@@ -256,13 +279,25 @@ std::vector<OptionRow> generate_table() {
       int_row<&GenerateOptions::max_tokens>("max_tokens", -1, kMaxInt64,
                                             "-1: until the model ends its answer or the context is full."),
       {"stop", "list of text", 0, 0, List{},
-       "Texts that end the answer, at most 16 of 1 to 256 bytes; never part of it.", set_stop},
+       "Texts that end the answer, at most 16 of 1 to 256 bytes; never part of it.", set_texts},
+      {"stop_patterns", "list of text", 0, 0, List{},
+       "Regular expressions that end the answer where one of them has matched, at most 16 of 1 to 256 bytes; "
+       "what matched is never part of it.",
+       set_texts},
+      {"banned_phrases", "list of text", 0, 0, List{},
+       "Texts that never stand in the answer, at most 256 of 1 to 256 bytes: it goes back and chooses anew.",
+       set_texts},
       int_row<&GenerateOptions::top_logprobs>("top_logprobs", 0, 64,
                                               "How many of the likeliest tokens each event tells."),
       {"json_schema", "text", 0, 0, std::string(),
        "JSON Schema that the answer must fulfil, \"format\" included. Empty: none.", set_grammar},
       {"regex", "text", 0, 0, std::string(),
        "Regular expression that the whole answer must match. Empty: none.", set_grammar},
+      {"gbnf", "text", 0, 0, std::string(), "Grammar in GBNF that the whole answer must match. Empty: none.",
+       set_grammar},
+      flag_row<&GenerateOptions::jump_ahead>(
+          "jump_ahead",
+          "1 takes what a grammar leaves no choice about without sampling, in the tokenizer's own tokens."),
       flag_row<&GenerateOptions::ignore_end>("ignore_end", "1 goes on past the ids that end an answer."),
   };
 }
@@ -328,12 +363,22 @@ std::vector<OptionRow> request_table() {
   };
 }
 
+std::vector<OptionRow> grammar_table() {
+  return {
+      flag_row<&GrammarOptions::formats>("formats", "JSON Schema: \"format\" must hold."),
+      flag_row<&GrammarOptions::compact>("compact", "JSON Schema: no white space between tokens."),
+      limit_row<&CompileLimits::states>("states", "Bound on the automata's states."),
+      limit_row<&CompileLimits::steps>("steps", "Bound on the work of compiling; some millions a second."),
+      limit_row<&CompileLimits::bytes>("bytes", "Bound on the source."),
+  };
+}
+
 }  // namespace
 
 const std::vector<OptionRow>& option_table(size_t kind) {
-  static const std::vector<OptionRow> kTables[] = {runtime_table(), model_table(),   script_table(),
-                                                   session_table(), sampler_table(), generate_table(),
-                                                   beams_table(),   engine_table(),  request_table()};
+  static const std::vector<OptionRow> kTables[] = {
+      runtime_table(),  model_table(), script_table(), session_table(), sampler_table(),
+      generate_table(), beams_table(), engine_table(), request_table(), grammar_table()};
   static_assert(std::size(kTables) == std::variant_size_v<Target>);
   return kTables[kind];
 }

@@ -48,8 +48,10 @@ Target make_target(size_t kind) {
       return BeamOptions{};
     case 7:
       return EngineOptions{};
-    default:
+    case 8:
       return Request{};
+    default:
+      return GrammarOptions{};
   }
 }
 
@@ -151,6 +153,7 @@ template ScriptedModel options_argument(const ingle_options*);
 template SessionOptions options_argument(const ingle_options*);
 template SamplerOptions options_argument(const ingle_options*);
 template GenerateOptions options_argument(const ingle_options*);
+template GrammarOptions options_argument(const ingle_options*);
 template BeamOptions options_argument(const ingle_options*);
 template EngineOptions options_argument(const ingle_options*);
 template Request options_argument(const ingle_options*);

@@ -12,11 +12,16 @@
 
 namespace ingle::capi {
 
+struct GrammarOptions {
+  bool formats = true, compact = false;
+  CompileLimits limits;
+};
+
 // What options of a kind fill; the order is that of kKindNames.
 using Target = std::variant<RuntimeOptions, ModelOptions, ScriptedModel, SessionOptions, SamplerOptions,
-                            GenerateOptions, BeamOptions, EngineOptions, Request>;
+                            GenerateOptions, BeamOptions, EngineOptions, Request, GrammarOptions>;
 constexpr std::string_view kKindNames[] = {"runtime",  "model", "script", "session", "sampler",
-                                           "generate", "beams", "engine", "request"};
+                                           "generate", "beams", "engine", "request", "grammar"};
 
 struct OptionRow {
   std::string key, type;     // "int", "float", "flag", "text", "list of text", …

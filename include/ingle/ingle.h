@@ -89,6 +89,7 @@ typedef struct ingle_template ingle_template;   /* a chat template; immutable */
 typedef struct ingle_sampler ingle_sampler;     /* how the next token is chosen */
 typedef struct ingle_session ingle_session;     /* one conversation */
 typedef struct ingle_engine ingle_engine;       /* many requests at once */
+typedef struct ingle_grammar ingle_grammar;     /* what an answer must be; immutable */
 
 /* ---- Structs ---- */
 /* `reserved` is 0 or NULL. Callbacks must not throw or jump out. `close`, where there is one, may be NULL; it
@@ -277,6 +278,7 @@ INGLE_API uint64_t INGLE_CALL ingle_tokens_length(const ingle_tokens* tokens);
      beams     beams, groups, diversity, length_penalty, ...        for ingle_session_beam_search
      engine    max_running, state_bytes, target_ms, own_thread, ... for ingle_engine_create
      request   band, tenant, deadline_s, salt                       for ingle_request
+     grammar   formats, compact, states, steps, bytes               for ingle_grammar_create
    ingle_options_describe tells each key's type, range, default and meaning. Where a function takes options,
    NULL means the defaults. A key that is not set keeps its default; zero is a value. An unknown key is
    INGLE_E_NOT_FOUND, with the nearest one as the hint; a value out of range is INGLE_E_INVALID_ARGUMENT. A
@@ -303,6 +305,9 @@ INGLE_API ingle_code INGLE_CALL ingle_options_set_json(ingle_options* options, c
  * it. */
 INGLE_API ingle_code INGLE_CALL ingle_options_add_stage(ingle_options* options, const ingle_stage* stage,
                                                         ingle_error** err);
+/* The answers of generate options must be texts of the grammar; NULL: any text. */
+INGLE_API ingle_code INGLE_CALL ingle_options_set_grammar(ingle_options* options,
+                                                          const ingle_grammar* grammar, ingle_error** err);
 /* JSON: [{"key", "type", "low", "high", "default", "help"}, ...] */
 INGLE_API ingle_code INGLE_CALL ingle_options_describe(const char* kind, ingle_text** out, ingle_error** err);
 
@@ -387,6 +392,28 @@ INGLE_API void INGLE_CALL ingle_template_release(ingle_template* chat_template);
 INGLE_API ingle_code INGLE_CALL ingle_template_render(const ingle_template* chat_template, const char* json,
                                                       int64_t length, int64_t now_unix, ingle_text** out,
                                                       ingle_error** err);
+
+/* ---- Grammar ---- */
+
+/* `kind` says what the source is:
+     json_schema      a schema
+     regex            a regular expression of the whole text
+     gbnf, lark       a grammar file
+     choice           JSON: ["text", ...]
+     structural_tags  JSON: {"tags": [{"begin", "end", CONTENT}], "triggers": [], "at_least_one": false,
+                      "stop_after_first": false}; CONTENT is one member named like a kind
+     lazy             JSON: {"markers": ["text", ...], "with_marker": false, CONTENT}
+   `options` are of the kind grammar. `progress` is asked every few thousand steps, on the calling thread, and
+   may cancel. INGLE_E_UNSUPPORTED where the source cannot be held exactly or within the limits. */
+INGLE_API ingle_code INGLE_CALL ingle_grammar_create(const char* kind, const char* source, int64_t length,
+                                                     const ingle_options* options,
+                                                     const ingle_progress* progress, ingle_grammar** out,
+                                                     ingle_error** err);
+INGLE_API ingle_grammar* INGLE_CALL ingle_grammar_retain(ingle_grammar* grammar);
+INGLE_API void INGLE_CALL ingle_grammar_release(ingle_grammar* grammar);
+/* Judges a whole text: 1 or 0. */
+INGLE_API ingle_code INGLE_CALL ingle_grammar_accepts(const ingle_grammar* grammar, const char* text,
+                                                      int64_t length, int32_t* out, ingle_error** err);
 
 /* ---- Tokenizer ---- */
 

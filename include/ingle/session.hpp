@@ -36,11 +36,22 @@ enum class Finish : int32_t {
 struct GenerateOptions {
   int64_t max_tokens = -1;        // -1: until the model ends or the context is full
   std::vector<std::string> stop;  // at most 16, 1 to 256 bytes each; never part of the text
-  int32_t top_logprobs = 0;       // 0 to 64
-  bool ignore_end = false;        // go on past end-of-generation ids
+  // Regular expressions as Grammar::regex() takes them, at most 16 of 1 to 256 bytes. The answer ends where
+  // one has first matched; what matched is not part of it. What may be the beginning of a match is held back.
+  std::vector<std::string> stop_patterns;
+  // At most 256, 1 to 256 bytes each: none of them ever stands in the answer's text. Where one has come up,
+  // the answer goes back to the token in which it began and chooses another one there; events are held back
+  // until they are certain. Deterministic. Not for next() with logits of one's own, nor for next_guided().
+  std::vector<std::string> banned_phrases;
+  int32_t top_logprobs = 0;  // 0 to 64
+  bool ignore_end = false;   // go on past end-of-generation ids
   // The answer must be a whole text of it, unless it is cut (max_tokens, a stop string, the context, a
   // cancel). Ids that end the answer come when it is whole; when nothing else can follow, it ends by itself.
   std::optional<Grammar> grammar;
+  // Where the grammar leaves one text alone, its tokens are taken without sampling, and computed in one step:
+  // those that the tokenizer makes of it, as long as what was given so far stands as the tokenizer would have
+  // it. The last of them, which what follows could change, is sampled. Off, each token is.
+  bool jump_ahead = false;
 };
 
 struct TokenEvent {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "constrain/regex.h"
 #include "core/error.h"
 #include "sampling/chain.h"
 #include "text/template/utf8.h"
@@ -21,10 +22,51 @@ void check(const GenerateOptions& o) {
     if (s.empty() || s.size() > kMaxStopBytes)
       fail(Code::invalid_argument, "option stop",
            format("a stop string of {} bytes, expected 1 to {}", s.size(), kMaxStopBytes));
+  constexpr size_t kMaxPhrases = 256;
+  const auto check_texts = [=](const char* option, const std::vector<std::string>& texts, size_t most) {
+    if (texts.size() > most)
+      fail(Code::invalid_argument, option, format("{} of them, expected at most {}", texts.size(), most));
+    for (const std::string& s : texts)
+      if (s.empty() || s.size() > kMaxStopBytes)
+        fail(Code::invalid_argument, option,
+             format("one of {} bytes, expected 1 to {}", s.size(), kMaxStopBytes));
+  };
+  check_texts("option stop_patterns", o.stop_patterns, kMaxStops);
+  check_texts("option banned_phrases", o.banned_phrases, kMaxPhrases);
+  if (o.jump_ahead && !o.banned_phrases.empty())
+    fail(Code::unsupported, "option jump_ahead", "does not go with banned_phrases");
   for (const std::string& s : o.stop)
     if (!text::jinja::is_utf8(s))  // answers are whole characters: it could never be met
       fail(Code::invalid_argument, "option stop", "a stop string is not UTF-8");
 }
+
+void refuse_looking_ahead(const GenerateOptions& o, const char* where) {
+  const char* option = !o.banned_phrases.empty() ? "banned_phrases" : o.jump_ahead ? "jump_ahead" : nullptr;
+  if (option) fail(Code::unsupported, where, format("{} looks ahead, which sessions alone can", option));
+}
+
+namespace {
+
+// Patterns as GenerateOptions::stop_patterns has them.
+std::vector<constrain::DfaPtr> stop_automata(const std::vector<std::string>& patterns) {
+  std::vector<constrain::DfaPtr> out;
+  for (const std::string& pattern : patterns) {
+    constrain::Budget budget;
+    budget.dfa_states = 10'000;  // as many readings may be open at a time
+    const std::string where = format("option stop_patterns, pattern {}", out.size());
+    auto dfa = std::make_shared<const constrain::Dfa>(
+        constrain::compile_regex(pattern, constrain::Anchoring::whole, budget, where));
+    if (dfa->empty()) fail(Code::invalid_argument, where, "matches no text");
+    if (dfa->accepts("")) fail(Code::invalid_argument, where, "matches the empty text");
+    out.push_back(std::move(dfa));
+  }
+  return out;
+}
+
+}  // namespace
+
+Answer::Text::Text(const text::Tokenizer& tokenizer, const GenerateOptions& options)
+    : detokenizer(tokenizer, true), stops(options.stop, stop_automata(options.stop_patterns)) {}
 
 Answer::Answer(const Model::Impl& model, const GenerateOptions& o)
     : tokenizer_(&model.tokenizer.impl()), options_(o), text_(*tokenizer_, options_) {
@@ -97,6 +139,50 @@ Answer::Step Answer::tell(TokenEvent event, bool room) {
   const bool last = options_.max_tokens >= 0 && static_cast<int64_t>(ids_.size()) + 1 >= options_.max_tokens;
   if (last) return {end(std::move(event), Finish::length), true};
   return {std::move(event), true};
+}
+
+void Answer::go_back(Standing to) {
+  text_.detokenizer = std::move(to.detokenizer);
+  if (to.constraint) text_.constraint = std::move(*to.constraint);
+  ids_.resize(to.n_tokens);
+}
+
+Answer::Taken Answer::take(TokenId id, std::span<const float> own, bool room) {
+  Taken out;
+  out.event.id = id;
+  out.event.logprob = sampling::log_softmax_at(own, id);
+  if (options_.top_logprobs > 0) out.event.top = top_logprobs(own, options_.top_logprobs);
+  if (text_.constraint) text_.constraint->accept(id);
+  ids_.push_back(id);
+  const auto& ends = tokenizer_->special().end_of_generation;
+  if (!options_.ignore_end && std::find(ends.begin(), ends.end(), id) != ends.end()) {
+    out.finish = Finish::end;
+  } else if (!room) {
+    out.finish = Finish::context;
+  } else {
+    out.kept = true;
+    out.text = text_.detokenizer.push(id);
+    if (text_.constraint && text_.constraint->ended())
+      out.finish = Finish::end;
+    else if (full())
+      out.finish = Finish::length;
+  }
+  if (out.finish != Finish::none) out.rest = text_.detokenizer.finish();
+  return out;
+}
+
+TokenEvent Answer::tell(Taken taken) {
+  TokenEvent event = std::move(taken.event);
+  event.text = text_.stops.push(taken.text);
+  if (text_.stops.stopped()) {
+    event.finish = Finish::stop;
+  } else if (taken.finish != Finish::none) {
+    event.text += text_.stops.push(taken.rest);
+    event.text += text_.stops.finish();
+    event.finish = taken.finish;
+  }
+  finish_ = event.finish;
+  return event;
 }
 
 }  // namespace ingle

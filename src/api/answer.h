@@ -2,6 +2,8 @@
 #pragma once
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "api/constraint.h"
 #include "api/impl.h"
@@ -12,6 +14,8 @@ namespace ingle {
 
 // Throws Code::invalid_argument naming the option that is out of range.
 void check(const GenerateOptions& options);
+// Code::unsupported for options that look ahead, which only a session's own answers can.
+void refuse_looking_ahead(const GenerateOptions& options, const char* where);
 
 class Answer {
  public:
@@ -28,6 +32,14 @@ class Answer {
     TokenEvent event;
     bool kept = false;  // the id belongs to the sequence now; false for one that ended the answer
   };
+  // A token that was taken, but not told.
+  struct Taken {
+    TokenEvent event;
+    std::string text;  // whole characters, before stops are looked for
+    std::string rest;  // what the detokenizer still held, where the answer ends here
+    Finish finish = Finish::none;
+    bool kept = false;
+  };
   // The next token: chosen from `logits`, told with the log-probabilities of `own`, those of the model.
   // `room`: the context can take it.
   Step next(std::span<const float> own, std::span<const float> logits, Sampler& sampler, bool room);
@@ -37,13 +49,33 @@ class Answer {
   // Both throw Code::out_of_memory (or bad_alloc) with nothing lost: called again, they give what they would
   // have given.
 
+  // The steps of next() for who looks ahead: what may be chosen from, what a choice becomes, what is told of
+  // it.
+  std::span<const float> masked(std::span<const float> logits) {
+    return text_.constraint ? text_.constraint->masked(logits) : logits;
+  }
+  Taken take(TokenId id, std::span<const float> own, bool room);
+  TokenEvent tell(Taken taken);
+  bool constrained() const { return text_.constraint.has_value(); }
+  std::string forced() const { return text_.constraint ? text_.constraint->forced() : std::string(); }
+  int64_t tokens_left() const {  // -1: no bound
+    return options_.max_tokens < 0 ? -1 : options_.max_tokens - static_cast<int64_t>(ids_.size());
+  }
+  // How things stood before a token was taken; what was told since is not taken back.
+  struct Standing {
+    text::Detokenizer detokenizer;
+    std::optional<Constraint> constraint;
+    size_t n_tokens;
+  };
+  Standing standing() const { return {text_.detokenizer, text_.constraint, ids_.size()}; }
+  void go_back(Standing to);
+
  private:
   struct Text {
     text::Detokenizer detokenizer;
     engine::StopFilter stops;
     std::optional<Constraint> constraint;  // none: any answer will do
-    Text(const text::Tokenizer& tokenizer, const GenerateOptions& options)
-        : detokenizer(tokenizer, true), stops(options.stop) {}
+    Text(const text::Tokenizer& tokenizer, const GenerateOptions& options);
   };
   void mend();
   TokenEvent end(TokenEvent event, Finish how);

@@ -1,6 +1,7 @@
 #include "api/constraint.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -21,10 +22,10 @@ std::shared_ptr<const constrain::TokenTrie> answer_trie(const text::Tokenizer& t
 }
 
 Constraint::Constraint(const constrain::Grammar& grammar, const text::Tokenizer& tokenizer,
-                       std::shared_ptr<const constrain::TokenTrie> trie)
+                       const std::shared_ptr<const constrain::TokenTrie>& trie)
     : tokenizer_(&tokenizer),
       matcher_(grammar.matcher(constrain::Purpose::write)),
-      masker_(std::move(trie)) {}
+      masker_(grammar.masker(trie)) {}
 
 Constraint::Constraint(const Constraint& other)
     : tokenizer_(other.tokenizer_),
@@ -43,14 +44,14 @@ Constraint& Constraint::operator=(Constraint other) {
 }
 
 const constrain::TokenMask& Constraint::mask() {
-  if (!mask_) mask_ = masker_.mask(*matcher_);
+  if (!mask_) mask_ = masker_->mask(*matcher_);
   return *mask_;
 }
 
 bool Constraint::ended() { return whole() && mask().none(); }
 
 std::span<const float> Constraint::masked(std::span<const float> logits) {
-  const constrain::TokenMask& may = mask();
+  const std::span<const uint64_t> words = mask().words();
   row_.assign(logits.size(), -std::numeric_limits<float>::infinity());
   bool any = false;
   const auto keep = [&](TokenId id) {
@@ -58,11 +59,21 @@ std::span<const float> Constraint::masked(std::span<const float> logits) {
     row_[static_cast<size_t>(id)] = logits[static_cast<size_t>(id)];
     any = true;
   };
-  for (TokenId id = 0; id < tokenizer_->size(); ++id) {
-    if (!may[id]) continue;
-    // The decoder would drop this space, and the grammar would not see what it was told.
-    if (at_start_ && tokenizer_->strips_leading_space() && tokenizer_->piece(id).starts_with(' ')) continue;
-    keep(id);
+  // The decoder would drop a first space, and the grammar would not see what it was told.
+  const bool strips = at_start_ && tokenizer_->strips_leading_space();
+  for (size_t w = 0; w < words.size(); ++w) {
+    const size_t first = w * 64;
+    if (words[w] == ~uint64_t{0} && !strips && first + 64 <= logits.size()) {
+      std::copy_n(logits.begin() + static_cast<ptrdiff_t>(first), 64,
+                  row_.begin() + static_cast<ptrdiff_t>(first));
+      any = true;
+      continue;
+    }
+    for (uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
+      const auto id = static_cast<TokenId>(first + static_cast<size_t>(std::countr_zero(bits)));
+      if (strips && tokenizer_->piece(id).starts_with(' ')) continue;
+      keep(id);
+    }
   }
   if (whole())
     for (const TokenId id : tokenizer_->special().end_of_generation) keep(id);
@@ -70,6 +81,11 @@ std::span<const float> Constraint::masked(std::span<const float> logits) {
     fail(Code::unsupported, "grammar", "no token of the vocabulary can go on with the answer",
          "the vocabulary cannot spell what the grammar asks for");
   return row_;
+}
+
+std::string Constraint::forced() const {
+  constexpr size_t kMostBytes = 256;
+  return masker_->forced(*matcher_, kMostBytes);
 }
 
 void Constraint::accept(TokenId id) {

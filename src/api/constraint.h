@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "constrain/grammar.h"
-#include "constrain/mask.h"
 #include "ingle/tokenizer.hpp"
 #include "text/tokenizer.h"
 
@@ -17,13 +16,15 @@ std::shared_ptr<const constrain::TokenTrie> answer_trie(const text::Tokenizer& t
 class Constraint {
  public:
   Constraint(const constrain::Grammar& grammar, const text::Tokenizer& tokenizer,
-             std::shared_ptr<const constrain::TokenTrie> trie);
+             const std::shared_ptr<const constrain::TokenTrie>& trie);
   Constraint(const Constraint& other);
   Constraint& operator=(Constraint other);
   // `logits` with those of ids that cannot come at minus infinity; ids that end the answer may come when it
   // is whole. Throws Code::unsupported when nothing may come.
   std::span<const float> masked(std::span<const float> logits);
   void accept(TokenId id);  // one that masked() left
+  // The bytes that must come next, when there is no choice; "" otherwise.
+  std::string forced() const;
   bool whole() const { return matcher_->accepting(); }
   // The answer is whole, and nothing can follow.
   bool ended();
@@ -32,7 +33,7 @@ class Constraint {
   const constrain::TokenMask& mask();
   const text::Tokenizer* tokenizer_;
   std::unique_ptr<constrain::Matcher> matcher_;
-  constrain::Masker masker_;
+  std::shared_ptr<constrain::Masker> masker_;
   constrain::TokenMaskPtr mask_;  // of where the matcher stands; null: not made yet
   std::vector<float> row_;
   bool at_start_ = true;

@@ -7,14 +7,6 @@
 #include "core/error.h"
 
 namespace ingle {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 void Session::Impl::compute_pending() {
   if (!pending) return;
@@ -23,19 +15,15 @@ void Session::Impl::compute_pending() {
   pending.reset();
 }
 
-std::optional<TokenId> Session::Impl::next_to_compute() const {
-  if (!pending || cancelled || (answer && (answer->ended() || answer->full()))) return std::nullopt;
-  return pending;
-}
-
 void Session::Impl::feed(std::span<const TokenId> tokens, const Progress& progress) {
+  drop_ahead();
   const auto n = static_cast<int64_t>(tokens.size());
   const auto held = static_cast<int64_t>(all.size());
   if (n > options.context - held)
     fail(Code::context_full, "feed",
          format("{} tokens do not fit: {} of {} are taken", n, held, options.context));
   if (n == 0) return;
-  const Clock::time_point start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   make_room(tokens.size());
   compute_pending();
   engine::FeedOptions f = feed_options();
@@ -44,10 +32,12 @@ void Session::Impl::feed(std::span<const TokenId> tokens, const Progress& progre
   all.insert(all.end(), tokens.begin(), tokens.end());
   answer.reset();
   stats.prompt_tokens += n;
-  stats.prefill_ms += ms_since(start);
+  stats.prefill_ms +=
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 void Session::Impl::truncate(int64_t n) {
+  drop_ahead();
   if (n < 0 || n > static_cast<int64_t>(all.size()))
     fail(Code::invalid_argument, "truncate", format("to {} tokens, expected 0 to {}", n, all.size()));
   if (n <= sequence.length()) {
@@ -56,37 +46,6 @@ void Session::Impl::truncate(int64_t n) {
   }
   all.resize(static_cast<size_t>(n));
   answer.reset();
-}
-
-TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
-  const Clock::time_point start = Clock::now();
-  if (!answer) answer.emplace(m(), GenerateOptions{});
-  Answer& a = *answer;
-  if (a.ended())
-    fail(Code::invalid_argument, "next", "the answer has ended", "feed something, or begin() another answer");
-  if (all.empty()) fail(Code::invalid_argument, "next", "nothing was fed yet");
-  if (cancelled.exchange(false)) return a.finish({}, Finish::cancelled);
-  if (a.full()) return a.finish({}, Finish::length);
-  make_room(1);
-  compute_pending();
-  if (!sequence.has_logits())
-    fail(Code::invalid_argument, "next", "the last position's logits are gone after a truncate",
-         "feed a token");
-
-  const std::span<const float> own = sequence.logits();
-  const std::span<const float> logits = mix ? mix(own) : own;
-  if (logits.size() != own.size())
-    fail(Code::invalid_argument, "next", format("{} logits, expected {}", logits.size(), own.size()));
-  const bool room = static_cast<int64_t>(all.size()) < options.context;
-  Answer::Step step = a.next(own, logits, sampler, room);
-  if (step.kept) {
-    pending = step.event.id;
-    all.push_back(step.event.id);
-  }
-  ++stats.generated_tokens;
-  step.event.time_ms = ms_since(start);
-  stats.decode_ms += step.event.time_ms;
-  return std::move(step.event);
 }
 
 Session::Session(const Model& model, const SessionOptions& wanted) {
@@ -114,6 +73,7 @@ void Session::feed(std::span<const TokenId> tokens, const Progress& progress) {
 }
 
 void Session::feed_text(std::string_view text, EncodeOptions options, const Progress& progress) {
+  impl_->drop_ahead();
   options.add_special = options.add_special && impl_->all.empty();  // BOS belongs at the start alone
   impl_->feed(impl_->model.tokenizer().encode(text, options), progress);
 }
@@ -124,6 +84,7 @@ void Session::feed_chat(std::span<const Message> messages, const Progress& progr
   if (static_cast<int64_t>(ids.size()) > impl_->options.context)
     fail(Code::context_full, "messages",
          format("{} tokens do not fit the context of {}", ids.size(), impl_->options.context));
+  impl_->drop_ahead();
   // Keep what is common with what was computed; at least one token is fed, for its logits.
   const auto common =
       std::mismatch(ids.begin(), ids.end() - 1, impl_->all.begin(), impl_->all.end()).first - ids.begin();
@@ -139,6 +100,9 @@ void Session::feed_chat(std::span<const Message> messages, const Progress& progr
 
 void Session::begin(const GenerateOptions& options) {
   check(options);
+  impl_->drop_ahead();
+  impl_->ahead = {};
+  impl_->ahead.phrases = engine::Phrases(options.banned_phrases);
   impl_->answer.emplace(impl_->m(), options);
 }
 
@@ -155,6 +119,7 @@ TokenEvent Session::next_guided(Sampler& sampler, Session& negative, float scale
   if (&other == impl_.get()) fail(Code::invalid_argument, "negative session", "is the same session");
   if (static_cast<int64_t>(other.all.size()) >= other.options.context)
     fail(Code::context_full, "negative session", format("all {} tokens are taken", other.options.context));
+  other.drop_ahead();
   other.make_room(1);
   std::vector<float> mixed;
   const size_t n_before = impl_->all.size();
@@ -202,6 +167,7 @@ std::string Session::generate(Sampler& sampler, const GenerateOptions& options) 
 }
 
 std::span<const float> Session::Impl::logits() {
+  drop_ahead();
   compute_pending();
   if (!sequence.has_logits())
     fail(Code::invalid_argument, "logits", "nothing was fed since the last truncate");
@@ -211,6 +177,7 @@ std::span<const float> Session::logits() const { return impl_->logits(); }
 
 void Session::score(std::span<const TokenId> tokens,
                     const std::function<void(int64_t, std::span<const float>)>& row) {
+  impl_->drop_ahead();
   const auto held = static_cast<int64_t>(impl_->all.size()), n = static_cast<int64_t>(tokens.size());
   if (n > impl_->options.context - held)
     fail(Code::context_full, "score",
@@ -225,7 +192,9 @@ void Session::score(std::span<const TokenId> tokens,
   impl_->answer.reset();
 }
 
-std::span<const TokenId> Session::tokens() const { return impl_->all; }
+std::span<const TokenId> Session::tokens() const {
+  return std::span<const TokenId>(impl_->all).first(impl_->n_told());
+}
 void Session::truncate(int64_t n) { impl_->truncate(n); }
 
 Session Session::fork() const {
@@ -233,6 +202,7 @@ Session Session::fork() const {
   copy->pending = impl_->pending;
   copy->all = impl_->all;
   copy->answer = impl_->answer;
+  copy->ahead = impl_->ahead;
   copy->stats = impl_->stats;
   return Session(std::move(copy));
 }

@@ -71,6 +71,7 @@ void read(Session::Impl& session, RecordReader& in) {
 }  // namespace
 
 void Session::save(const std::string& path) const {
+  impl_->drop_ahead();
   formats::AtomicFile file(path);
   RecordWriter out([&](std::span<const std::byte> bytes) { file.write(bytes); });
   write(*impl_, out);
@@ -79,6 +80,7 @@ void Session::save(const std::string& path) const {
 
 void Session::save(const Sink& sink) const {
   if (!sink) fail(Code::invalid_argument, "sink", "is empty");
+  impl_->drop_ahead();
   RecordWriter out([&](std::span<const std::byte> bytes) {
     if (!bytes.empty() && !sink(bytes)) fail(Code::io, "sink", format("did not take {} bytes", bytes.size()));
   });

@@ -50,7 +50,9 @@ struct SamplingFlags {
   std::vector<std::string> breakers;  // texts, for DRY
   int64_t max_tokens = -1;
   std::vector<std::string> stop;
-  std::string json_schema, regex;  // a file; an expression
+  std::string json_schema, regex, grammar;  // a file; an expression; a file
+  std::vector<std::string> stop_patterns, banned_phrases;
+  bool jump_ahead = false;
   bool stats = false;
   int64_t context = 0, chunk = 512;
 };
@@ -59,6 +61,8 @@ void add_session(Command command, int64_t& context, int64_t& chunk);
 // What needs a vocabulary (the ends of an answer, DRY's breakers) is left open as long as there is no model.
 Sampler make_sampler(const SamplingFlags& flags, const Model* model = nullptr);
 void print_chain(const Sampler& sampler, const Common& common);  // with --verbose, on stderr
+// A grammar file by its name: Lark's notation where it ends in ".lark", else GBNF.
+Grammar load_grammar(const std::string& path);
 GenerateOptions generate_options(const SamplingFlags& flags);
 
 std::unique_ptr<Runtime> make_runtime(const Common& common);

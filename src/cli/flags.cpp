@@ -188,7 +188,19 @@ void add_sampling(Command command, SamplingFlags& f) {
       command.option("--json-schema", f.json_schema, "File with a JSON Schema that the answer must fulfil");
   const Option regex =
       command.option("--regex", f.regex, "Regular expression that the whole answer must match");
+  const Option grammar = command.option("--grammar", f.grammar,
+                                        "File with a grammar (GBNF, or .lark) that the answer must match");
   schema.excludes(regex);
+  grammar.excludes(schema);
+  grammar.excludes(regex);
+  command
+      .option("--stop-pattern", f.stop_patterns, "Regular expression that ends the answer; may be repeated")
+      .one_value_each();
+  command
+      .option("--ban-phrase", f.banned_phrases,
+              "Text that never stands in the answer: it goes back and chooses anew; may be repeated")
+      .one_value_each();
+  command.flag("--jump-ahead", f.jump_ahead, "Take what the grammar leaves no choice about without sampling");
   add_session(command, f.context, f.chunk);
   command.flag("--stats", f.stats, "Timings on stderr at the end");
 }
@@ -218,6 +230,11 @@ void print_chain(const Sampler& sampler, const Common& common) {
   if (common.verbose) std::fprintf(stderr, "sampler: %s\n", sampler.describe().c_str());
 }
 
+Grammar load_grammar(const std::string& path) {
+  const std::string source = read_text_file(path);
+  return path.ends_with(".lark") ? Grammar::lark(source) : Grammar::gbnf(source);
+}
+
 GenerateOptions generate_options(const SamplingFlags& flags) {
   GenerateOptions options;
   options.max_tokens = flags.max_tokens;
@@ -225,6 +242,10 @@ GenerateOptions generate_options(const SamplingFlags& flags) {
   if (!flags.json_schema.empty())
     options.grammar = Grammar::json_schema(read_text_file(flags.json_schema), {/*assert_formats=*/true});
   if (!flags.regex.empty()) options.grammar = Grammar::regex(flags.regex);
+  if (!flags.grammar.empty()) options.grammar = load_grammar(flags.grammar);
+  options.stop_patterns = flags.stop_patterns;
+  options.banned_phrases = flags.banned_phrases;
+  options.jump_ahead = flags.jump_ahead;
   return options;
 }
 

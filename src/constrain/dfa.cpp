@@ -44,11 +44,29 @@ size_t StatesHash::operator()(const std::vector<int32_t>& states) const {
   return static_cast<size_t>(h);
 }
 
-void Budget::take(int64_t& field, int64_t n, const std::string& where) {
-  if (n > field)
-    fail(Code::unsupported, where, "is too large to compile within the budget",
-         "bound its repetitions, lengths or alternatives more tightly");
-  field -= n;
+void Budget::take(int64_t Budget::*field, int64_t n, const std::string& where) {
+  if (n > this->*field) exceeded(where);
+  this->*field -= n;
+  if (field != &Budget::steps) step(n, where);
+}
+
+void Budget::exceeded(const std::string& where) {
+  fail(Code::unsupported, where, "is too large to compile within the budget",
+       "bound its repetitions, lengths or alternatives more tightly");
+}
+
+void Budget::step(int64_t n, const std::string& where) {
+  constexpr int64_t kUnasked = 4096;
+  take(&Budget::steps, n, where);
+  unasked_ += n;
+  if (unasked_ < kUnasked) return;
+  unasked_ = 0;
+  if (go_on && !go_on()) fail(Code::cancelled, where, "compiling was cancelled");
+}
+
+void Budget::check_source(std::string_view source, const std::string& where) const {
+  if (static_cast<int64_t>(source.size()) > bytes)
+    fail(Code::unsupported, where, format("has {} bytes, expected at most {}", source.size(), bytes));
 }
 
 bool Dfa::accepts(std::string_view text) const {
@@ -191,7 +209,7 @@ Dfa product(std::span<const Dfa* const> parts, std::span<const char> required, c
   std::unordered_map<std::vector<int32_t>, int32_t, StatesHash> numbers{{first, 0}};
   std::vector<std::vector<int32_t>> order{first};
   for (size_t i = 0; i < order.size(); ++i) {
-    Budget::take(budget.dfa_states, 1, where);
+    budget.take(&Budget::dfa_states, 1, where);
     const std::vector<int32_t> here = order[i];
     out.label.push_back(label(here));
     for (const uint8_t byte : sample) {
@@ -236,7 +254,7 @@ Dfa with_length(const Dfa& dfa, int64_t low, int64_t high, Budget& budget, const
   std::map<std::pair<int32_t, int64_t>, int32_t> numbers{{{dfa.start, 0}, 0}};
   std::vector<std::pair<int32_t, int64_t>> order{{dfa.start, 0}};
   for (size_t i = 0; i < order.size(); ++i) {
-    Budget::take(budget.dfa_states, 1, where);
+    budget.take(&Budget::dfa_states, 1, where);
     const auto [state, length] = order[i];
     out.label.push_back(length >= low ? dfa.label[static_cast<size_t>(state)] : -1);
     for (const uint8_t byte : sample) {

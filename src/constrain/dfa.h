@@ -22,9 +22,18 @@ struct Budget {
   int64_t dfa_states = 100'000;  // all automata together
   int64_t nfa_states = 400'000;
   int64_t nodes = 20'000;
-  int64_t branches = 20'000;  // alternatives of one schema
+  int64_t branches = 20'000;         // alternatives of one schema
+  int64_t steps = 100'000'000;       // of all kinds together
+  int64_t bytes = int64_t{8} << 20;  // of the source
+  std::function<bool()> go_on;  // asked now and then, on the thread that compiles; false: Code::cancelled
   // Takes `n` from a field or fails naming `where`.
-  static void take(int64_t& field, int64_t n, const std::string& where);
+  void take(int64_t Budget::*field, int64_t n, const std::string& where);
+  void step(int64_t n, const std::string& where);
+  [[noreturn]] static void exceeded(const std::string& where);
+  void check_source(std::string_view source, const std::string& where) const;
+
+ private:
+  int64_t unasked_ = 0;  // steps since it was asked
 };
 
 struct Dfa {

@@ -25,7 +25,7 @@ Step StringCursor::character(uint32_t code_point, const Dfa& dfa, int64_t high, 
   state = step_code_point(dfa, state, code_point);
   ++length;
   stage = 0;
-  high_surrogate = 0;
+  code = high_surrogate = 0;
   if (decoded) {
     uint8_t bytes[4];
     const int n = encode_utf8(code_point, bytes);

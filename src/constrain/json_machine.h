@@ -76,6 +76,7 @@ struct SchemaOptions {
 
 // Throws Code::unsupported naming the keyword's path for what cannot be held, Code::invalid_argument for what
 // is no schema.
-JsonMachine compile_schema(std::string_view schema, const SchemaOptions& options, const std::string& where);
+JsonMachine compile_schema(std::string_view schema, const SchemaOptions& options, const std::string& where,
+                           Budget budget = {});
 
 }  // namespace ingle::constrain

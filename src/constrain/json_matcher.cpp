@@ -85,12 +85,23 @@ bool unique(const FramePtr& frame) {
 
 }  // namespace
 
+// A text may nest deeply: neither this nor the comparison recurses over its parents.
+JsonMatcher::Frame::~Frame() {
+  FramePtr above = std::move(parent);
+  while (above && above.use_count() == 1) above = std::move(const_cast<Frame&>(*above).parent);
+}
+
+bool JsonMatcher::Frame::same_here(const Frame& o) const {
+  return object == o.object && array == o.array && count == o.count && required == o.required &&
+         fulfilled == o.fulfilled && item_begin == o.item_begin && seen == o.seen && contains == o.contains &&
+         others == o.others && items == o.items;
+}
+
 bool JsonMatcher::Frame::operator==(const Frame& o) const {
-  if (object != o.object || array != o.array || count != o.count || required != o.required ||
-      fulfilled != o.fulfilled || item_begin != o.item_begin || seen != o.seen || contains != o.contains ||
-      others != o.others || items != o.items)
-    return false;
-  return parent == o.parent || (parent && o.parent && *parent == *o.parent);
+  const Frame *a = this, *b = &o;
+  for (; a && b && a != b; a = a->parent.get(), b = b->parent.get())
+    if (!a->same_here(*b)) return false;
+  return a == b;
 }
 
 bool JsonMatcher::Thread::operator==(const Thread& o) const {
@@ -133,13 +144,97 @@ bool JsonMatcher::same(const Matcher& other) const {
   return !machine_->remembers_text && spaces_ == o.spaces_ && threads_ == o.threads_;
 }
 
-bool JsonMatcher::in_string(InString& out) const {
-  if (threads_.size() != 1) return false;
+size_t JsonMatcher::hash() const {
+  size_t h = static_cast<size_t>(spaces_);
+  const auto mix = [&](size_t x) { h = ((h ^ x) + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u ^ h >> 29; };
+  for (const Thread& t : threads_) {
+    mix(static_cast<size_t>(t.mode));
+    mix(static_cast<size_t>(t.node));
+    mix(static_cast<size_t>(t.string.state) << 32 ^ static_cast<size_t>(t.string.length) << 8 ^
+        t.string.stage);
+    mix(t.string.code);
+    mix(std::hash<std::string>()(t.number.text) ^ t.number.stage);
+    mix(reinterpret_cast<size_t>(t.shape) ^ reinterpret_cast<size_t>(t.rule) ^
+        reinterpret_cast<size_t>(t.word));
+    if (!t.frame) continue;
+    mix(reinterpret_cast<size_t>(t.frame->object) ^ reinterpret_cast<size_t>(t.frame->array));
+    mix(static_cast<size_t>(t.frame->count) << 32 ^ static_cast<size_t>(t.frame->required) << 16 ^
+        t.frame->fulfilled);
+    for (const uint64_t seen : t.frame->seen) mix(seen);
+    for (const std::string& other : t.frame->others) mix(std::hash<std::string>()(other));
+  }
+  return h;
+}
+
+bool JsonMatcher::remembers() const {
+  return machine_->remembers_text ||
+         std::any_of(threads_.begin(), threads_.end(), [](const Thread& t) { return !t.key.empty(); });
+}
+
+namespace {
+
+// A string's content, and the quote that ends it.
+class StringInside : public Matcher {
+ public:
+  StringInside(DfaPtr dfa, const StringCursor& at) : dfa_(std::move(dfa)), at_(at) { at_.length = 0; }
+  using Matcher::advance;
+  bool advance(uint8_t byte) override {
+    if (left_) return false;
+    const Step s = at_.take(byte, *dfa_, kUnbounded, nullptr);
+    at_.length = 0;
+    left_ = s == Step::closed;
+    return s != Step::dead;
+  }
+  bool accepting() const override { return false; }
+  Left left() const override { return left_ ? Left::surely : Left::no; }
+  std::unique_ptr<Matcher> clone() const override { return std::make_unique<StringInside>(*this); }
+  void assign(const Matcher& other) override { *this = static_cast<const StringInside&>(other); }
+  bool same(const Matcher& other) const override {
+    const auto& o = static_cast<const StringInside&>(other);
+    return dfa_ == o.dfa_ && left_ == o.left_ && at_ == o.at_;
+  }
+  size_t hash() const override {
+    return (static_cast<size_t>(at_.state) << 16 ^ static_cast<size_t>(at_.code) << 8 ^
+            static_cast<size_t>(at_.stage) << 1 ^ static_cast<size_t>(left_)) *
+           0xBF58476D1CE4E5B9u;
+  }
+
+ private:
+  DfaPtr dfa_;
+  StringCursor at_;
+  bool left_ = false;
+};
+
+}  // namespace
+
+size_t JsonMatcher::n_parts() const {
+  constexpr int64_t kLongestToken = 256;  // in code points, at most
+  if (threads_.size() != 1) return 0;
   const Thread& t = threads_.front();
-  if (t.mode != Mode::text || t.string.stage != 0 || t.shape->low != 0 || t.shape->high != kUnbounded)
-    return false;
-  out = {t.shape->text.get(), t.string.state};
-  return true;
+  if (t.mode != Mode::text || t.string.stage != 0 || (writing() && unique(t.frame))) return 0;
+  const StringShape& shape = *t.shape;
+  return t.string.length >= shape.low &&
+         (shape.high == kUnbounded || shape.high - t.string.length >= kLongestToken);
+}
+
+Matcher::PartKey JsonMatcher::part_key(size_t) const {
+  const Thread& t = threads_.front();
+  return {t.shape->text.get(), t.string.state};
+}
+
+std::unique_ptr<Matcher> JsonMatcher::inside(size_t) const {
+  const Thread& t = threads_.front();
+  return std::make_unique<StringInside>(t.shape->text, t.string);
+}
+
+std::unique_ptr<Matcher> JsonMatcher::outside(size_t) const {
+  auto out = std::make_unique<JsonMatcher>(*this);
+  out->next_.clear();
+  out->spaces_ = 0;
+  out->end_value(threads_.front());
+  std::swap(out->threads_, out->next_);
+  if (out->threads_.empty()) return nullptr;
+  return out;
 }
 
 void JsonMatcher::add(Thread thread) {
@@ -164,6 +259,8 @@ void JsonMatcher::step(Thread t, uint8_t byte) {
       const bool apart = writing() && unique(t.frame);
       if (apart && byte == '\\' && t.string.stage == 0) return;
       const Step s = t.string.take(byte, *t.shape->text, t.shape->high, apart ? &t.key : nullptr);
+      // Lengths that no longer matter are not told apart.
+      if (t.shape->high == kUnbounded) t.string.length = std::min(t.string.length, t.shape->low);
       if (s == Step::more && new_item(t)) add(std::move(t));
       if (s == Step::closed && t.string.length >= t.shape->low) end_value(std::move(t));
       return;
@@ -279,10 +376,29 @@ void JsonMatcher::in_number(Thread t, uint8_t byte) {
   }
   if (t.number.take(byte) == Step::dead) return;
   if (writing() && !t.rule->free() && (t.number.stage >= 6 || !t.rule->can_begin(t.number.text))) return;
+  if (!unique(t.frame)) {
+    // Digits that no longer matter are not told apart.
+    if (t.rule->free())
+      t.number.text.clear();
+    else if (writing() && t.rule->whole_numbers())
+      t.number.text = t.number.stage < 4    ? t.number.text.substr(0, 1 + (t.number.text[0] == '-'))
+                      : t.number.stage == 4 ? "1."
+                                            : "1.0";
+  }
   if (new_item(t)) add(std::move(t));
 }
 
 // ---- Objects ----
+
+bool JsonMatcher::may_be_unnamed(const Thread& t) const {
+  const ObjectShape& shape = *t.frame->object;
+  const auto& reach = shape.reach[static_cast<size_t>(t.string.state)];
+  for (size_t c = 0; c < shape.classes.size(); ++c)
+    if (shape.classes[c].name < 0 && has(reach, static_cast<int32_t>(c)) &&
+        has(t.allowed, static_cast<int32_t>(c)))
+      return true;
+  return false;
+}
 
 // Can the key that has begun still become one that may come, and was not there?
 bool JsonMatcher::new_key(const Thread& t) const {
@@ -334,6 +450,7 @@ void JsonMatcher::in_key(Thread t, uint8_t byte) {
   const Step s = t.string.take(byte, shape.keys, kUnbounded, &t.key);
   if (s == Step::closed) return end_key(t);
   if (s == Step::dead) return;
+  if (!may_be_unnamed(t)) t.key.clear();  // it will not be asked for
   if (new_key(t)) add(std::move(t));
 }
 

@@ -19,7 +19,13 @@ class JsonMatcher : public Matcher {
   std::unique_ptr<Matcher> clone() const override { return std::make_unique<JsonMatcher>(*this); }
   void assign(const Matcher& other) override { *this = static_cast<const JsonMatcher&>(other); }
   bool same(const Matcher& other) const override;
-  bool in_string(InString& out) const override;
+  size_t hash() const override;
+  bool remembers() const override;
+  // The inside of a string whose length does not matter now.
+  size_t n_parts() const override;
+  PartKey part_key(size_t) const override;
+  std::unique_ptr<Matcher> inside(size_t) const override;
+  std::unique_ptr<Matcher> outside(size_t) const override;
 
  private:
   // An open object or array. Immutable once shared; what changes is a copy.
@@ -35,7 +41,12 @@ class JsonMatcher : public Matcher {
     std::vector<int64_t> contains;
     std::vector<std::string> items;  // canonical texts, where they must differ
     size_t item_begin = 0;
-    bool operator==(const Frame&) const;
+    Frame() = default;
+    Frame(const Frame&) = default;
+    Frame& operator=(const Frame&) = delete;
+    ~Frame();
+    bool operator==(const Frame&) const;  // the parents too
+    bool same_here(const Frame&) const;
   };
   using FramePtr = std::shared_ptr<const Frame>;
   enum class Mode : uint8_t {
@@ -77,6 +88,7 @@ class JsonMatcher : public Matcher {
   void close(const Thread& thread);
   void add(Thread thread);
   bool new_key(const Thread& thread) const;
+  bool may_be_unnamed(const Thread& thread) const;
   bool new_item(const Thread& thread) const;
   bool another_item(const FramePtr& frame);
   bool writing() const { return purpose_ == Purpose::write; }

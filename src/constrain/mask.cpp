@@ -7,7 +7,7 @@
 namespace ingle::constrain {
 namespace {
 
-constexpr size_t kKept = 64;
+constexpr size_t kMostMasks = 1024, kMostParts = 256;
 constexpr size_t kMaxPieceBytes = 255;  // longer tokens are never offered
 
 }  // namespace
@@ -48,86 +48,135 @@ bool TokenMask::none() const {
   return std::all_of(bits_.begin(), bits_.end(), [](uint64_t b) { return b == 0; });
 }
 
-Matcher& Masker::level(size_t depth, const Matcher& like) {
-  while (levels_.size() <= depth) levels_.push_back(like.clone());
-  return *levels_[depth];
+void TokenMask::add(const TokenMask& other) {
+  for (size_t i = 0; i < bits_.size(); ++i) bits_[i] |= other.bits_[i];
 }
 
 void Masker::put(const TokenTrie::Node& node, TokenMask& out) const {
   for (uint32_t i = 0; i < node.n_tokens; ++i) out.add(trie_->tokens()[node.first_token + i]);
 }
 
-// Nodes [begin, end), whose parents' place is levels_[base].
-void Masker::walk(uint32_t begin, uint32_t end, size_t base, TokenMask& out) {
+void Masker::set(Level& level, const Matcher& at) {
+  level.place = places_.of(at);
+  if (level.place == Places::kNone) level.own = at.clone();
+}
+
+const Matcher& Masker::matcher(const Level& level) const {
+  return level.place >= 0 ? places_.at(level.place) : *level.own;
+}
+
+bool Masker::step(const Level& from, Level& to, uint8_t byte) {
+  if (from.place >= 0) {
+    to.place = places_.step(from.place, byte);
+    if (to.place != Places::kNone) return to.place >= 0;
+  }
+  std::unique_ptr<Matcher> next = matcher(from).clone();
+  if (!next->advance(byte)) return false;
+  to.place = places_.of(*next);
+  if (to.place == Places::kNone) to.own = std::move(next);
+  return true;
+}
+
+// Nodes [begin, end), whose parents' place is `at`.
+void Masker::walk(uint32_t begin, uint32_t end, const Matcher& at, TokenMask& out,
+                  std::vector<uint32_t>* exits) {
+  if (begin == end) return;
   const auto nodes = trie_->nodes();
-  const size_t offset = nodes[begin].depth - 1u - base;
+  const size_t offset = nodes[begin].depth - 1u;
+  if (levels_.size() <= kMaxPieceBytes) levels_.resize(kMaxPieceBytes + 1);
+  set(levels_[0], at);
   for (uint32_t i = begin; i < end;) {
     const TokenTrie::Node& node = nodes[i];
-    const size_t depth = node.depth - offset;
-    Matcher& here = level(depth, *levels_[0]);
-    here.assign(*levels_[depth - 1]);
-    if (!here.advance(node.byte)) {
+    Level& here = levels_[node.depth - offset];
+    if (!step(levels_[node.depth - offset - 1], here, node.byte)) {
       i = node.next;
       continue;
     }
-    put(node, out);
-    ++i;
+    const auto left = here.place >= 0 ? places_.left(here.place) : here.own->left();
+    if (left != Matcher::Left::no && exits) exits->push_back(i);
+    if (left != Matcher::Left::surely) put(node, out);
+    i = left == Matcher::Left::surely ? node.next : i + 1;
   }
 }
 
-// Inside a string nearly every token goes on with the string: an automaton's step tells so. Where the string
-// ends or an escape begins, the matcher itself is asked.
-void Masker::walk_string(const Matcher& at, const Dfa& dfa, int32_t state, TokenMask& out) {
-  const auto nodes = trie_->nodes();
-  std::vector<int32_t> states{state};
-  std::string path;
-  for (uint32_t i = 0; i < nodes.size();) {
-    const TokenTrie::Node& node = nodes[i];
-    states.resize(node.depth);
-    path.resize(node.depth - 1u);
-    if (node.byte == '"' || node.byte == '\\') {
-      Matcher& base = level(0, at);
-      base.assign(at);
-      if (base.advance(path)) walk(i, node.next, 0, out);
-      i = node.next;
-      continue;
-    }
-    const int32_t next = node.byte < 0x20 ? -1 : dfa.step(states.back(), node.byte);
-    if (next < 0) {
-      i = node.next;
-      continue;
-    }
-    put(node, out);
-    states.push_back(next);
-    path += static_cast<char>(node.byte);
-    ++i;
+PartMaskPtr Masker::part(const Matcher& at, size_t i) {
+  const Matcher::PartKey key = at.part_key(i);
+  const bool free_text = key.owner == any_text().get();
+  if (free_text) {
+    const std::lock_guard lock(trie_->mutex_);
+    if (const auto found = trie_->free_text_.find(key); found != trie_->free_text_.end())
+      return found->second;
+  } else if (const auto found = parts_.find(key); found != parts_.end()) {
+    return found->second;
   }
+  auto made = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}});
+  walk(0, static_cast<uint32_t>(trie_->nodes().size()), *at.inside(i), made->inside, &made->exits);
+  if (free_text) {
+    const std::lock_guard lock(trie_->mutex_);
+    trie_->free_text_[key] = made;
+  } else {
+    parts_[key] = made;
+  }
+  return made;
 }
 
 TokenMaskPtr Masker::make(const Matcher& at) {
   auto out = std::make_shared<TokenMask>(trie_->n_tokens());
-  if (trie_->nodes().empty()) return out;
-  Matcher::InString place;
-  if (at.in_string(place)) {
-    walk_string(at, *place.dfa, place.state, *out);
-  } else {
-    level(0, at).assign(at);
-    walk(0, static_cast<uint32_t>(trie_->nodes().size()), 0, *out);
+  const auto nodes = trie_->nodes();
+  const size_t n = at.n_parts();
+  if (n == 0) walk(0, static_cast<uint32_t>(nodes.size()), at, *out, nullptr);
+  for (size_t i = 0; i < n; ++i) {
+    const PartMaskPtr inside = part(at, i);
+    out->add(inside->inside);
+    const auto outside = inside->exits.empty() ? nullptr : at.outside(i);
+    if (!outside) continue;
+    for (const uint32_t exit : inside->exits) {
+      put(nodes[exit], *out);
+      walk(exit + 1, nodes[exit].next, *outside, *out, nullptr);
+    }
   }
   return out;
 }
 
+// Places are numbered anew when there are too many.
+void Masker::make_room() {
+  if (!places_.full() && n_masks_ < kMostMasks) return;
+  places_.clear();
+  masks_.clear();
+  n_masks_ = 0;
+}
+
 TokenMaskPtr Masker::mask(const Matcher& at) {
-  for (size_t i = known_.size(); i-- > 0;)
-    if (at.same(*known_[i].at)) {
-      std::rotate(known_.begin() + static_cast<ptrdiff_t>(i), known_.begin() + static_cast<ptrdiff_t>(i) + 1,
-                  known_.end());
-      return known_.back().mask;
-    }
+  const std::lock_guard lock(mutex_);
+  make_room();
+  if (parts_.size() > kMostParts) parts_.clear();
+  const int32_t place = places_.of(at);
+  if (place < 0) return make(at);
+  const auto index = static_cast<size_t>(place);
+  if (index < masks_.size() && masks_[index]) return masks_[index];
   TokenMaskPtr made = make(at);
-  if (known_.size() == kKept) known_.erase(known_.begin());
-  known_.push_back({at.clone(), made});
+  if (masks_.size() <= index) masks_.resize(index + 1);
+  masks_[index] = made;
+  ++n_masks_;
   return made;
+}
+
+std::string Masker::forced(const Matcher& at, size_t most) {
+  const std::lock_guard lock(mutex_);
+  make_room();
+  std::string out;
+  for (int32_t place = places_.of(at); place >= 0 && out.size() < most && !places_.at(place).accepting();) {
+    int found = -1;
+    for (int b = 0; b < 256; ++b) {
+      if (places_.step(place, static_cast<uint8_t>(b)) == Places::kDead) continue;
+      if (found >= 0) return out;
+      found = b;
+    }
+    if (found < 0) return out;
+    out += static_cast<char>(found);
+    place = places_.step(place, static_cast<uint8_t>(found));
+  }
+  return out;
 }
 
 }  // namespace ingle::constrain

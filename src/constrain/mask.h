@@ -1,16 +1,40 @@
 // Which tokens may come next: those whose bytes the grammar can take.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "constrain/dfa.h"
 #include "constrain/matcher.h"
+#include "constrain/places.h"
 
 namespace ingle::constrain {
+
+// One bit a token.
+class TokenMask {
+ public:
+  explicit TokenMask(int64_t n) : bits_(static_cast<size_t>((n + 63) / 64)) {}
+  bool operator[](int64_t id) const { return bits_[static_cast<size_t>(id) / 64] >> (id % 64) & 1; }
+  void add(int64_t id) { bits_[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64); }
+  void add(const TokenMask& other);
+  bool none() const;
+  std::span<const uint64_t> words() const { return bits_; }
+
+ private:
+  std::vector<uint64_t> bits_;
+};
+using TokenMaskPtr = std::shared_ptr<const TokenMask>;
+
+// What may come inside a part (Matcher::inside), whatever it stands in, and the nodes of the tree at which it
+// may have ended.
+struct PartMask {
+  TokenMask inside;
+  std::vector<uint32_t> exits;
+};
+using PartMaskPtr = std::shared_ptr<const PartMask>;
 
 // The tokens' bytes as a tree in preorder, so that a prefix that fails is passed over in one step.
 class TokenTrie {
@@ -29,47 +53,47 @@ class TokenTrie {
   std::span<const int32_t> tokens() const { return tokens_; }
 
  private:
+  friend class Masker;
   std::vector<Node> nodes_;
   std::vector<int32_t> tokens_;
   int64_t n_tokens_;
+  // Of free text in JSON strings, which every schema has.
+  mutable std::mutex mutex_;
+  mutable std::map<Matcher::PartKey, PartMaskPtr> free_text_;
 };
 
-// One bit a token.
-class TokenMask {
- public:
-  explicit TokenMask(int64_t n) : bits_(static_cast<size_t>((n + 63) / 64)) {}
-  bool operator[](int64_t id) const { return bits_[static_cast<size_t>(id) / 64] >> (id % 64) & 1; }
-  void add(int64_t id) { bits_[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64); }
-  bool none() const;
-
- private:
-  std::vector<uint64_t> bits_;
-};
-using TokenMaskPtr = std::shared_ptr<const TokenMask>;
-
-// Makes masks, and keeps those of the places met last. Of one text; not thread-safe.
+// Makes masks, and keeps what it finds out. Thread-safe; of matchers of one grammar, made for writing.
 class Masker {
  public:
   explicit Masker(std::shared_ptr<const TokenTrie> trie) : trie_(std::move(trie)) {}
-  Masker(const Masker& other) : trie_(other.trie_) {}  // what is kept stays with the other
-  Masker(Masker&&) = default;
-  Masker& operator=(Masker&&) = default;
   TokenMaskPtr mask(const Matcher& at);
+  // What must come next, as long as there is just one byte that can and the text is not whole; `most` bytes
+  // at most.
+  std::string forced(const Matcher& at, size_t most);
+  const std::shared_ptr<const TokenTrie>& trie() const { return trie_; }
 
  private:
-  TokenMaskPtr make(const Matcher& at);
-  void walk(uint32_t begin, uint32_t end, size_t base, TokenMask& out);
-  void walk_string(const Matcher& at, const Dfa& dfa, int32_t state, TokenMask& out);
-  void put(const TokenTrie::Node& node, TokenMask& out) const;
-  Matcher& level(size_t depth, const Matcher& like);
-
-  struct Known {
-    std::unique_ptr<Matcher> at;
-    TokenMaskPtr mask;
+  // A place on the way down the tree: by number, or where it is not kept, as a matcher.
+  struct Level {
+    int32_t place = Places::kNone;
+    std::unique_ptr<Matcher> own;
   };
-  std::shared_ptr<const TokenTrie> trie_;
-  std::vector<Known> known_;                      // the latest last
-  std::vector<std::unique_ptr<Matcher>> levels_;  // by depth in the tree
+  void make_room();
+  TokenMaskPtr make(const Matcher& at);
+  PartMaskPtr part(const Matcher& at, size_t i);
+  void set(Level& level, const Matcher& at);
+  bool step(const Level& from, Level& to, uint8_t byte);
+  const Matcher& matcher(const Level& level) const;
+  void walk(uint32_t begin, uint32_t end, const Matcher& at, TokenMask& out, std::vector<uint32_t>* exits);
+  void put(const TokenTrie::Node& node, TokenMask& out) const;
+
+  const std::shared_ptr<const TokenTrie> trie_;
+  std::mutex mutex_;
+  Places places_;
+  std::vector<TokenMaskPtr> masks_;  // by place; null: not made
+  size_t n_masks_ = 0;
+  std::map<Matcher::PartKey, PartMaskPtr> parts_;
+  std::vector<Level> levels_;  // by depth in the tree
 };
 
 }  // namespace ingle::constrain

@@ -18,13 +18,26 @@ class Matcher {
   // The other is of the same grammar.
   virtual void assign(const Matcher& other) = 0;
   virtual bool same(const Matcher& other) const = 0;  // may the same bytes follow? (False is always right.)
+  virtual size_t hash() const = 0;                    // equal for those that are the same()
+  // Does it hold text that was written, so that it will hardly be met again?
+  virtual bool remembers() const { return false; }
 
-  // When all that is open is the inside of one JSON string without a bound on its length: its automaton.
-  struct InString {
-    const Dfa* dfa = nullptr;
-    int32_t state = 0;
+  // A matcher may be seen as parts, one of whose texts must follow: each is a place inside something (a rule,
+  // a string), from which what may come until that ends is told without knowing what it stands in. Equal
+  // keys: equal insides. No parts: it cannot be seen so.
+  struct PartKey {
+    const void* owner;
+    int64_t state;
+    auto operator<=>(const PartKey&) const = default;
   };
-  virtual bool in_string(InString&) const { return false; }
+  virtual size_t n_parts() const { return 0; }
+  virtual PartKey part_key(size_t) const { return {}; }
+  virtual std::unique_ptr<Matcher> inside(size_t) const { return nullptr; }  // alone
+  enum class Left : uint8_t { no, maybe, surely };
+  virtual Left left() const { return Left::no; }  // of inside(): has it ended with the last byte?
+  virtual std::unique_ptr<Matcher> outside(size_t) const {
+    return nullptr;
+  }  // where it has ended; null: dead
 
   bool advance(std::string_view text) {
     for (const char c : text)

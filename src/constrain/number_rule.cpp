@@ -128,6 +128,11 @@ bool NumberRule::free() const {
   return !low && !high && multiples.empty() && not_multiples.empty() && not_equal.empty();
 }
 
+bool NumberRule::whole_numbers() const {
+  return !low && !high && not_multiples.empty() && not_equal.empty() && multiples.size() == 1 &&
+         multiples[0].key() == "1e0";
+}
+
 void NumberRule::raise(const Decimal& bound, bool open) {
   if (!low || bound > *low) {
     low = bound;

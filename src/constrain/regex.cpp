@@ -47,7 +47,7 @@ class Builder {
  private:
   static size_t at(int32_t i) { return static_cast<size_t>(i); }
   int32_t add() {
-    Budget::take(budget_.nfa_states, 1, where_);
+    budget_.take(&Budget::nfa_states, 1, where_);
     nfa_.states.emplace_back();
     return static_cast<int32_t>(nfa_.states.size()) - 1;
   }
@@ -94,6 +94,9 @@ class Builder {
         (n.kind == RegexNode::Kind::begin ? state.at_begin : state.at_end).push_back(end);
         return end;
       }
+      case RegexNode::Kind::text:
+      case RegexNode::Kind::call:
+        break;  // the parser of regular expressions makes none
     }
     return from;
   }
@@ -139,8 +142,8 @@ class Determiniser {
     close(first, true, false);
     number(first);
     for (size_t i = 0; i < order_.size(); ++i) {
-      Budget::take(budget_.dfa_states, 1, where_);
-      Budget::take(budget_work_, static_cast<int64_t>(order_[i].size()), where_);
+      budget_.take(&Budget::dfa_states, 1, where_);
+      work(static_cast<int64_t>(order_[i].size()));
       out_.label.push_back(accepts(order_[i], i == 0) ? 0 : -1);
       for (int32_t c = 0; c < out_.n_classes; ++c)
         out_.next.push_back(step(order_[i], sample_[static_cast<size_t>(c)]));
@@ -149,6 +152,12 @@ class Determiniser {
   }
 
  private:
+  void work(int64_t n) {
+    constexpr int64_t kMost = 4'000'000;
+    work_ += n;
+    if (work_ > kMost) Budget::exceeded(where_);
+    budget_.step(n, where_);
+  }
   void classes() {
     std::array<bool, 257> cut{};
     for (const Nfa::State& s : nfa_.states)
@@ -211,7 +220,7 @@ class Determiniser {
 
   const Nfa& nfa_;
   Budget& budget_;
-  int64_t budget_work_ = 4'000'000;  // NFA states in all sets together
+  int64_t work_ = 0;  // NFA states in all sets together
   const std::string& where_;
   std::vector<int64_t> mark_;
   int64_t round_ = 0;

@@ -77,14 +77,14 @@ void BranchCompiler::meet(Branches& a, const Branches& b, const std::string& whe
   }
   Branches out;
   if (a.size() * b.size() > 0)
-    Budget::take(budget_.branches, static_cast<int64_t>(a.size() * b.size()), where);
+    budget_.take(&Budget::branches, static_cast<int64_t>(a.size() * b.size()), where);
   for (const Branch& x : a)
     for (const Branch& y : b) out.push_back(both(x, y));
   a = std::move(out);
 }
 
 void BranchCompiler::join(Branches& a, const Branches& b, const std::string& where) {
-  Budget::take(budget_.branches, static_cast<int64_t>(b.size()), where);
+  budget_.take(&Budget::branches, static_cast<int64_t>(b.size()), where);
   append(a, b);
 }
 
@@ -437,7 +437,7 @@ bool BranchCompiler::surely_nothing(const std::vector<Literal>& literals, int de
     }
     return true;
   } catch (const Error& e) {
-    if (e.code() == Code::out_of_memory) throw;
+    if (e.code() == Code::out_of_memory || e.code() == Code::cancelled) throw;
     return false;  // no proof within the budget; what is really wrong is told when it is compiled
   }
 }

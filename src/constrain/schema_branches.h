@@ -69,7 +69,8 @@ using BranchesPtr = std::shared_ptr<const Branches>;
 
 class BranchCompiler {
  public:
-  BranchCompiler(SchemaDoc& doc, const SchemaOptions& options) : doc_(doc), options_(options) {}
+  BranchCompiler(SchemaDoc& doc, const SchemaOptions& options, Budget budget)
+      : doc_(doc), options_(options), budget_(std::move(budget)) {}
 
   // Those of a value of type `type` that fulfils all the literals.
   Branches all_of(const std::vector<Literal>& literals, Type type);

@@ -14,7 +14,8 @@ constexpr size_t kMaxConditions = 3;  // alternatives double with each
 
 class Compiler {
  public:
-  Compiler(SchemaDoc& doc, const SchemaOptions& options) : branches_(doc, options) {
+  Compiler(SchemaDoc& doc, const SchemaOptions& options, Budget budget)
+      : branches_(doc, options, std::move(budget)) {
     machine_.compact = options.compact;
   }
 
@@ -33,7 +34,7 @@ class Compiler {
     key.erase(std::unique(key.begin(), key.end()), key.end());
     const auto [at, fresh] = numbers_.emplace(std::move(key), static_cast<int32_t>(keys_.size()));
     if (fresh) {
-      Budget::take(branches_.budget().nodes, 1, branches_.doc().where(branches_.doc().root()));
+      branches_.budget().take(&Budget::nodes, 1, branches_.doc().where(branches_.doc().root()));
       keys_.push_back(at->first);
       machine_.nodes.emplace_back();
     }
@@ -101,7 +102,7 @@ class Compiler {
       first = std::max(first, static_cast<size_t>(some.from));
       out.contains.push_back({some.low, some.high});
     }
-    Budget::take(branches_.budget().nodes, static_cast<int64_t>(first), place);
+    branches_.budget().take(&Budget::nodes, static_cast<int64_t>(first), place);
     for (size_t i = 0; i < first; ++i) out.prefix.push_back(item_nodes(b, i));
     out.rest = item_nodes(b, first);
     return out;
@@ -400,12 +401,14 @@ class Compiler {
 
 }  // namespace
 
-JsonMachine compile_schema(std::string_view schema, const SchemaOptions& options, const std::string& where) {
+JsonMachine compile_schema(std::string_view schema, const SchemaOptions& options, const std::string& where,
+                           Budget budget) {
+  budget.check_source(schema, where);
   Json json = parse_json(schema, where);
   if (!json.is(Json::Kind::object) && !json.is(Json::Kind::boolean))
     fail(Code::invalid_argument, where, "a schema is an object, true or false");
   SchemaDoc doc(std::move(json), where);
-  return Compiler(doc, options).run();
+  return Compiler(doc, options, std::move(budget)).run();
 }
 
 }  // namespace ingle::constrain

@@ -21,7 +21,8 @@ template <class T>
 constexpr bool kIsHandle =
     std::is_same_v<T, ingle_options> || std::is_same_v<T, ingle_runtime> || std::is_same_v<T, ingle_model> ||
     std::is_same_v<T, ingle_tokenizer> || std::is_same_v<T, ingle_sampler> ||
-    std::is_same_v<T, ingle_session> || std::is_same_v<T, ingle_template> || std::is_same_v<T, ingle_engine>;
+    std::is_same_v<T, ingle_session> || std::is_same_v<T, ingle_template> ||
+    std::is_same_v<T, ingle_engine> || std::is_same_v<T, ingle_grammar>;
 
 template <class A>
 constexpr bool is_handle() {
@@ -39,6 +40,7 @@ struct Fixture {
   Sampler sampler = make_greedy();
   Tokenizer tokenizer;
   Template chat_template;
+  Grammar grammar;
   Text text;
   std::array<uint64_t, 64> no_handle{};
   std::set<std::string> seen;
@@ -48,6 +50,7 @@ struct Fixture {
     REQUIRE_OK(ingle_model_tokenizer(model, tokenizer.out(), err));
     REQUIRE_OK(ingle_model_info(model, text.out(), err));
     REQUIRE_OK(ingle_template_compile("x", -1, nullptr, chat_template.out(), err));
+    REQUIRE_OK(ingle_grammar_create("regex", "x", -1, nullptr, nullptr, grammar.out(), err));
   }
 
   template <class... A, size_t... I>
@@ -113,6 +116,7 @@ struct Places {  // where results would go
   ingle_model* model = nullptr;
   ingle_tokenizer* tokenizer = nullptr;
   ingle_template* chat_template = nullptr;
+  ingle_grammar* grammar = nullptr;
   ingle_sampler* sampler = nullptr;
   ingle_session* session = nullptr;
   ingle_engine* engine = nullptr;
@@ -135,6 +139,10 @@ void sweep_options(Fixture& f, Places& p) {
   stage.name = "mine";
   stage.apply = on_stage;
   f.SWEEP(ingle_options_add_stage, May{}, o, &stage);
+  const Options g = make_options("generate", "{}"), limits = make_options("grammar", "{}");
+  f.SWEEP(ingle_options_set_grammar, May{1}, g, f.grammar);
+  f.SWEEP(ingle_grammar_create, (May{3, 4}), "regex", "x", -1, limits, nullptr, &p.grammar);
+  f.SWEEP(ingle_grammar_accepts, May{}, f.grammar, "x", -1, &p.small);
 }
 
 void sweep_model(Fixture& f, Places& p) {

@@ -36,6 +36,7 @@ using Runtime = Owned<ingle_runtime, ingle_runtime_release>;
 using Model = Owned<ingle_model, ingle_model_release>;
 using Tokenizer = Owned<ingle_tokenizer, ingle_tokenizer_release>;
 using Template = Owned<ingle_template, ingle_template_release>;
+using Grammar = Owned<ingle_grammar, ingle_grammar_release>;
 using Sampler = Owned<ingle_sampler, ingle_sampler_release>;
 using Session = Owned<ingle_session, ingle_session_release>;
 using Tokens = Owned<ingle_tokens, ingle_tokens_release>;

@@ -12,6 +12,7 @@ a load, the reading of a prompt, or an answer.
 from __future__ import annotations
 
 from . import _ingle
+from ._grammar import Grammar
 from ._model import (Event, Finish, Message, Model, ModelInfo, OptionInfo, Runtime, Sampler, Session, Stats, Tokenizer,
                      inspect, options, quantize)
 from .errors import (BusyError, CancelledError, ContextFullError, CorruptError, Error, FileError, InternalError,
@@ -21,7 +22,7 @@ __version__ = _ingle.version()
 
 __all__ = [
     "BusyError", "CancelledError", "ContextFullError", "CorruptError", "Error", "Event", "FileError", "Finish",
-    "InternalError", "InvalidArgumentError", "Message", "Model", "ModelInfo", "NotFoundError", "NumericError",
+    "Grammar", "InternalError", "InvalidArgumentError", "Message", "Model", "ModelInfo", "NotFoundError", "NumericError",
     "OptionInfo", "OutOfMemoryError", "Runtime", "Sampler", "Session", "Stats", "Tokenizer", "UnsupportedError",
     "__version__", "inspect", "options", "quantize",
 ]

@@ -453,7 +453,7 @@ class Session(Closing):
 
 
 def options(kind: str) -> list[OptionInfo]:
-    """The options of a kind: "runtime", "model", "script", "session", "sampler" or "generate"."""
+    """The options of a kind: "runtime", "model", "script", "session", "sampler", "generate" or "grammar"."""
     return cast("list[OptionInfo]", json.loads(_ingle.describe_options(kind)))
 
 

@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from ._grammar import Grammar
 
 
 class RuntimeOptions(TypedDict, total=False):
@@ -139,14 +142,39 @@ class GenerateOptions(TypedDict, total=False):
     max_tokens: int
     # Texts that end the answer, at most 16 of 1 to 256 bytes; never part of it.
     stop: Sequence[str]
+    # Regular expressions that end the answer where one of them has matched, at most 16 of 1 to 256 bytes; what
+    # matched is never part of it.
+    stop_patterns: Sequence[str]
+    # Texts that never stand in the answer, at most 256 of 1 to 256 bytes: it goes back and chooses anew.
+    banned_phrases: Sequence[str]
     # How many of the likeliest tokens each event tells. From 0 to 64; 0 when not given.
     top_logprobs: int
     # JSON Schema that the answer must fulfil, "format" included. Empty: none.
     json_schema: str
     # Regular expression that the whole answer must match. Empty: none.
     regex: str
+    # Grammar in GBNF that the whole answer must match. Empty: none.
+    gbnf: str
+    # 1 takes what a grammar leaves no choice about without sampling, in the tokenizer's own tokens.
+    jump_ahead: bool
     # 1 goes on past the ids that end an answer.
     ignore_end: bool
+    # What the answer must be.
+    grammar: Grammar
+
+
+class GrammarOptions(TypedDict, total=False):
+    # JSON Schema: "format" must hold.
+    formats: bool
+    # JSON Schema: no white space between tokens.
+    compact: bool
+    # Bound on the automata's states. From 0 to 9223372036854775807; 400000 when not given.
+    states: int
+    # Bound on the work of compiling; some millions a second. From 0 to 9223372036854775807; 100000000 when not
+    # given.
+    steps: int
+    # Bound on the source. From 0 to 9223372036854775807; 8388608 when not given.
+    bytes: int
 
 
 class AnswerOptions(SamplerOptions, GenerateOptions, total=False):

@@ -144,6 +144,30 @@ T ask(const Tokenizer& tokenizer, F f, More... more) {
   return out;
 }
 
+Grammar make_grammar(const std::string& kind, const std::string& source, const py::dict& options,
+                     const py::object& report) {
+  const auto o = make_options("grammar", options);
+  Owned<ingle_grammar> out;
+  call_long(
+      [&](const ingle_progress* p, ingle_error** err) {
+        return ingle_grammar_create(kind.c_str(), source.data(), static_cast<int64_t>(source.size()), o.get(),
+                                    p, out.out(), err);
+      },
+      report, [] {}, [] {});
+  Grammar grammar;
+  grammar.slot.set(std::move(out));
+  return grammar;
+}
+
+bool accepts(const Grammar& grammar, const std::string& text) {
+  const auto g = grammar.slot.get();
+  int32_t out = 0;
+  call([&](ingle_error** err) {
+    return ingle_grammar_accepts(g.get(), text.data(), static_cast<int64_t>(text.size()), &out, err);
+  });
+  return out != 0;
+}
+
 Sampler wrap(Owned<ingle_sampler> handle) {
   Sampler sampler;
   sampler.slot.set(std::move(handle));
@@ -204,6 +228,13 @@ void add_tokenizer(py::module_& m) {
           py::arg("id"));
 }
 
+void add_grammar(py::module_& m) {
+  py::class_<Grammar>(m, "Grammar")
+      .def(py::init(&make_grammar), py::arg("kind"), py::arg("source"), py::arg("options"),
+           py::arg("progress"))
+      .def("accepts", &accepts, py::arg("text"));
+}
+
 void add_sampler(py::module_& m) {
   py::class_<Sampler>(m, "Sampler")
       .def(py::init(&make_sampler), py::arg("options"))
@@ -252,6 +283,7 @@ void add_models(py::module_& m) {
       .def("close", [](Runtime& self) { self.slot.close(); })
       .def("closed", [](const Runtime& self) { return self.slot.closed(); });
   add_tokenizer(m);
+  add_grammar(m);
   add_sampler(m);
   py::class_<Model>(m, "Model")
       .def_static("load", &load, py::arg("runtime"), py::arg("path"), py::arg("options"), py::arg("progress"))

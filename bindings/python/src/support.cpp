@@ -23,6 +23,10 @@ py::object exceptions() { return py::module_::import("ingle.errors").attr("make"
 void set_option(ingle_options* options, const std::string& key, const py::handle& value) {
   Error error;
   ingle_code code;
+  if (key == "grammar" && py::hasattr(value, "_handle")) {  // an ingle.Grammar, which no JSON could stand for
+    const auto grammar = value.attr("_handle").cast<const Grammar&>().slot.get();
+    return check(ingle_options_set_grammar(options, grammar.get(), error.out()), error);
+  }
   if (PyIndex_Check(value.ptr())) {
     const py::object whole = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
     if (!whole) throw py::error_already_set();

@@ -15,11 +15,13 @@ namespace py = pybind11;
 inline void retain(ingle_runtime* h) { ingle_runtime_retain(h); }
 inline void retain(ingle_model* h) { ingle_model_retain(h); }
 inline void retain(ingle_tokenizer* h) { ingle_tokenizer_retain(h); }
+inline void retain(ingle_grammar* h) { ingle_grammar_retain(h); }
 inline void retain(ingle_sampler* h) { ingle_sampler_retain(h); }
 inline void retain(ingle_session* h) { ingle_session_retain(h); }
 inline void release(ingle_runtime* h) { ingle_runtime_release(h); }
 inline void release(ingle_model* h) { ingle_model_release(h); }
 inline void release(ingle_tokenizer* h) { ingle_tokenizer_release(h); }
+inline void release(ingle_grammar* h) { ingle_grammar_release(h); }
 inline void release(ingle_sampler* h) { ingle_sampler_release(h); }
 inline void release(ingle_session* h) { ingle_session_release(h); }
 inline void release(ingle_options* h) { ingle_options_release(h); }
@@ -112,6 +114,9 @@ struct Runtime {
 };
 struct Tokenizer {
   Slot<ingle_tokenizer> slot{"the tokenizer"};
+};
+struct Grammar {
+  Slot<ingle_grammar> slot{"the grammar"};
 };
 struct Sampler {
   Slot<ingle_sampler> slot{"the sampler"};

@@ -12,7 +12,7 @@ from ingle import _ingle
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ingle", "_option_types.py")
 KINDS = {"runtime": "RuntimeOptions", "model": "ModelOptions", "script": "ScriptOptions", "session": "SessionOptions",
-         "sampler": "SamplerOptions", "generate": "GenerateOptions"}
+         "sampler": "SamplerOptions", "generate": "GenerateOptions", "grammar": "GrammarOptions"}
 TYPES = {"int": "int", "float": "float", "flag": "bool", "text": "str", "list of text": "Sequence[str]",
          "list of ids": "Sequence[int]", "list of names": "Sequence[str]", "list of rows": "Sequence[Sequence[float]]",
          "object of ids and numbers": "Mapping[int, float]"}
@@ -35,11 +35,14 @@ def row_lines(row):
 def render():
     lines = ['"""The keys of options, as types. Written by bindings/python/tools/make_option_types.py; do not edit."""',
              "from __future__ import annotations", "",
-             "from collections.abc import Mapping, Sequence", "from typing import Any, TypedDict"]
+             "from collections.abc import Mapping, Sequence", "from typing import TYPE_CHECKING, Any, TypedDict", "",
+             "if TYPE_CHECKING:", "    from ._grammar import Grammar"]
     for kind, name in KINDS.items():
         lines += ["", "", f"class {name}(TypedDict, total=False):"]
         for row in json.loads(_ingle.describe_options(kind)):
             lines += row_lines(row)
+        if kind == "generate":  # an object, which the library's options by key cannot hold
+            lines += ["    # What the answer must be.", "    grammar: Grammar"]
     # Both at once, for what asks and answers in one call.
     lines += ["", "", "class AnswerOptions(SamplerOptions, GenerateOptions, total=False):",
               '    """Of the sampler and of the answer."""', "", "",

@@ -1,0 +1,111 @@
+// Masks against the plain definition: a token is offered just when its bytes go on.
+#include <random>
+#include <string>
+
+#include "constrain/grammar.h"
+#include "ingle/error.hpp"
+#include "support/catch.h"
+
+using namespace ingle;
+using namespace ingle::constrain;
+
+namespace {
+
+std::vector<std::string> pieces() {
+  std::vector<std::string> out;
+  for (int b = 0; b < 256; ++b) out.emplace_back(1, static_cast<char>(b));
+  for (const char* p :
+       {"",     "\": \"", "\",",   "\"}",      "{\"",      "\\n",    "\\u00", "ab",     "abc",
+        "true", "alse",   "12",    "1.",       "]}",       "\":{\"", "  ",    "\n  ",   "a\"",
+        "\":",  "[\"",    "\",\"", "\xC3\xA9", "\xE6\xBC", "x\xC3",  "(((",   "))",     "+1",
+        "1+",   "=\"",    "</",    "</x>",     "<x",       "x>",     "<x>a",  "a</x>b", "aa\", \"b\": 1"})
+    out.emplace_back(p);
+  return out;
+}
+
+// Writes at random by the masks, looking at each whether it is right.
+void check_masks(const Grammar& grammar, const std::vector<std::string>& tokens, unsigned seed) {
+  const auto trie = std::make_shared<const TokenTrie>(tokens);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 3; ++round) {
+    auto at = grammar.matcher(Purpose::write);
+    std::string text;
+    for (int step = 0; step < 40; ++step) {
+      INFO("after " << text);
+      const TokenMaskPtr mask = grammar.masker(trie)->mask(*at);
+      std::vector<size_t> offered;
+      for (size_t t = 0; t < tokens.size(); ++t) {
+        const auto next = at->clone();
+        const bool goes_on = !tokens[t].empty() && next->advance(tokens[t]);
+        if ((*mask)[static_cast<int64_t>(t)] != goes_on) FAIL("token " << tokens[t] << " is judged wrongly");
+        if (goes_on) offered.push_back(t);
+      }
+      const std::string forced = grammar.masker(trie)->forced(*at, 64);
+      const auto after = at->clone();
+      REQUIRE(after->advance(forced));
+      if (!forced.empty()) {
+        REQUIRE_FALSE(at->accepting());
+        for (const size_t t : offered)
+          REQUIRE(tokens[t].substr(0, forced.size()) == forced.substr(0, tokens[t].size()));
+      }
+      if (offered.empty()) {
+        CHECK(at->accepting());
+        break;
+      }
+      // Long tokens lead farther.
+      size_t choice = offered[random() % offered.size()];
+      for (int again = 0; again < 4 && tokens[choice].size() < 2; ++again)
+        choice = offered[random() % offered.size()];
+      REQUIRE(at->advance(tokens[choice]));
+      text += tokens[choice];
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("masks of schemas offer just what goes on", "[constrain]") {
+  unsigned seed = 0;
+  for (
+      const char* schema :
+      {"true", R"({"type": "object", "properties": {"a": {"type": "string"}, "ab": {"type": "integer"}}})",
+       R"({"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}, "required": ["a"],
+            "additionalProperties": false})",
+       R"({"type": "array", "items": {"type": "string", "minLength": 2}})",
+       R"({"type": "string", "maxLength": 300})", R"({"type": "string", "pattern": "^a[^x]*b$"})",
+       R"({"enum": ["ab", "abc", 12, true, null]})", R"({"type": "number", "minimum": 1})",
+       R"({"type": "array", "uniqueItems": true, "items": {"enum": ["a", "ab", "b"]}})",
+       R"({"anyOf": [{"type": "string", "pattern": "^a"}, {"type": "array", "items": {"type": "boolean"}}]})",
+       R"({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "null"}}})"}) {
+    INFO(schema);
+    check_masks(*schema_grammar(schema, {}, "schema"), pieces(), ++seed);
+  }
+}
+
+TEST_CASE("masks of grammars offer just what goes on", "[constrain]") {
+  unsigned seed = 100;
+  for (const char* source :
+       {R"x(root ::= "(" root ")" | "a"* | root "+" root | [0-9]+)x",
+        R"x(root ::= value
+            value ::= object | string | [0-9]+ | "true" | "false"
+            object ::= "{" ws (string ":" ws value ("," ws string ":" ws value)*)? "}" ws
+            string ::= "\"" ([^"\\\x00-\x1f] | "\\" ([nt"] | "u" [0-9a-f]{4}))* "\"" ws
+            ws ::= [ \n]*)x",
+        "root ::= root \"a\" | root \"b\" | \"a\"", R"x(root ::= ("ab" | "a" "b" | "abc")* "1"{2,3})x",
+        "root ::= .*", "root ::= [^a]{2,5} \"abc\" root?"}) {
+    INFO(source);
+    check_masks(*gbnf_grammar(source, "grammar"), pieces(), ++seed);
+  }
+}
+
+TEST_CASE("masks of choices, patterns and tags offer just what goes on", "[constrain]") {
+  const std::vector<std::string> texts{"ab", "abc", "12", "true", ""};
+  check_masks(*choice_grammar(texts, "choice"), pieces(), 200);
+  check_masks(*regex_grammar("(?:ab?|[0-9]+\\+)*", "regex"), pieces(), 201);
+  std::vector<Tag> tags;
+  tags.push_back({"<x>", schema_grammar(R"({"type": "string"})", {}, "schema"), "</x>"});
+  tags.push_back({"<x=\"", gbnf_grammar("root ::= [a-c]+", "grammar"), "\">"});
+  check_masks(*tags_grammar(tags, {{"<x"}}, "tags"), pieces(), 202);
+  check_masks(*tags_grammar(tags, {}, "tags"), pieces(), 203);
+  check_masks(*tags_grammar(tags, {{}, true, true}, "tags"), pieces(), 204);
+}
