@@ -18,7 +18,8 @@ const char* kind_name(uint32_t kind) {
                                     "an ingle_session",
                                     "an ingle_template",
                                     "an ingle_engine",
-                                    "an ingle_grammar"};
+                                    "an ingle_grammar",
+                                    "an ingle_parser"};
   return kind < std::size(kNames) ? kNames[kind] : "";
 }
 

@@ -19,7 +19,8 @@ enum class Kind : uint32_t {
   session,
   chat_template,
   engine,
-  grammar
+  grammar,
+  parser
 };
 
 constexpr uint32_t kTagBase = 0x1e91e500;  // the low byte is the kind; 0: released

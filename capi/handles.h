@@ -143,3 +143,10 @@ struct ingle_engine : ingle::capi::Handle {
   std::atomic<bool> in_use{false};  // by ingle_engine_next
   ingle::capi::HeldEvent held;      // the last one that it gave
 };
+
+struct ingle_parser : ingle::capi::Handle {
+  static constexpr auto kKind = ingle::capi::Kind::parser;
+  explicit ingle_parser(ingle::AnswerParser p) : Handle(kKind), parser(std::move(p)) {}
+  ingle::AnswerParser parser;
+  std::atomic<bool> in_use{false};
+};

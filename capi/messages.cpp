@@ -1,7 +1,6 @@
 #include "messages.h"
 
 #include "arguments.h"
-#include "value.h"
 
 namespace ingle::capi {
 
@@ -23,30 +22,6 @@ std::vector<Message> messages_argument(const ingle_message* messages, int64_t n)
     check_reserved(m.reserved == 0, name.c_str());
     out.push_back({string_argument(m.role, (name + ".role").c_str()),
                    std::string(text_argument(m.content, m.length, (name + ".content").c_str()))});
-  }
-  return out;
-}
-
-std::vector<Message> read_messages(std::string_view json) {
-  const Value value = read_json(json, "json");
-  const auto* list = value.as<List>();
-  if (!list) fail(Code::invalid_argument, "json", "is no array of messages");
-  std::vector<Message> out;
-  for (size_t i = 0; i < list->size(); ++i) {
-    const std::string name = format("json[{}]", i);
-    const auto* fields = (*list)[i].as<Fields>();
-    if (!fields) fail(Code::invalid_argument, name, "is no object");
-    const std::string *role = nullptr, *content = nullptr;
-    for (const auto& [key, v] : *fields) {
-      if (key != "role" && key != "content")
-        fail(Code::unsupported, name, format("the key \"{}\", expected role and content", key.substr(0, 64)));
-      const auto* text = v.as<std::string>();
-      if (!text) fail(Code::unsupported, name, format("{} is no text", key));
-      (key == "role" ? role : content) = text;
-    }
-    if (!role || !content || role->empty())
-      fail(Code::invalid_argument, name, "expected a role and a content");
-    out.push_back({*role, *content});
   }
   return out;
 }

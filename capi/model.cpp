@@ -152,8 +152,7 @@ ingle_code ingle_model_apply_chat_template_json(const ingle_model* model, const 
   return guard(err, [&] {
     auto& result = out_argument(out, "out");
     const Model& m = need(model, "model").model;
-    const auto list = read_messages(text_argument(json, length, "json"));
-    result = new ingle_text(
-        m.apply_chat_template(list, flag_argument(add_generation_prompt, "add_generation_prompt")));
+    const bool prompt = flag_argument(add_generation_prompt, "add_generation_prompt");
+    result = new ingle_text(m.apply_chat_template_json(text_argument(json, length, "json"), prompt));
   });
 }

@@ -299,6 +299,11 @@ std::vector<OptionRow> generate_table() {
           "jump_ahead",
           "1 takes what a grammar leaves no choice about without sampling, in the tokenizer's own tokens."),
       flag_row<&GenerateOptions::ignore_end>("ignore_end", "1 goes on past the ids that end an answer."),
+      int_row<&GenerateOptions::reasoning_budget>(
+          "reasoning_budget", -1, kMaxInt64,
+          "Tokens that the model may reason for; then its reasoning is ended. -1: as many as it likes."),
+      flag_row<&GenerateOptions::control_text>(
+          "control_text", "1: the text holds the control tokens' too, as ingle_parser_feed needs them."),
   };
 }
 
@@ -373,12 +378,24 @@ std::vector<OptionRow> grammar_table() {
   };
 }
 
+std::vector<OptionRow> answer_table() {
+  return {
+      text_row<&AnswerOptions::tools>("tools",
+                                      "JSON: the tools that the model was told of, for their types."),
+      flag_row<&AnswerOptions::parse_tools>("parse_tools", "0: tool calls stay text."),
+      int_row<&AnswerOptions::reasoning>("reasoning", 0, 2,
+                                         "0: reasoning is told apart; 1: dropped; 2: left in the content."),
+      int_row<&AnswerOptions::first_index>("first_index", 0, 1LL << 31,
+                                           "What ids of calls that have none count from."),
+  };
+}
+
 }  // namespace
 
 const std::vector<OptionRow>& option_table(size_t kind) {
   static const std::vector<OptionRow> kTables[] = {
-      runtime_table(),  model_table(), script_table(), session_table(), sampler_table(),
-      generate_table(), beams_table(), engine_table(), request_table(), grammar_table()};
+      runtime_table(), model_table(),  script_table(),  session_table(), sampler_table(), generate_table(),
+      beams_table(),   engine_table(), request_table(), grammar_table(), answer_table()};
   static_assert(std::size(kTables) == std::variant_size_v<Target>);
   return kTables[kind];
 }

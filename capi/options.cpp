@@ -50,8 +50,10 @@ Target make_target(size_t kind) {
       return EngineOptions{};
     case 8:
       return Request{};
-    default:
+    case 9:
       return GrammarOptions{};
+    default:
+      return AnswerOptions{};
   }
 }
 
@@ -157,6 +159,7 @@ template GrammarOptions options_argument(const ingle_options*);
 template BeamOptions options_argument(const ingle_options*);
 template EngineOptions options_argument(const ingle_options*);
 template Request options_argument(const ingle_options*);
+template AnswerOptions options_argument(const ingle_options*);
 
 }  // namespace ingle::capi
 

@@ -18,10 +18,11 @@ struct GrammarOptions {
 };
 
 // What options of a kind fill; the order is that of kKindNames.
-using Target = std::variant<RuntimeOptions, ModelOptions, ScriptedModel, SessionOptions, SamplerOptions,
-                            GenerateOptions, BeamOptions, EngineOptions, Request, GrammarOptions>;
-constexpr std::string_view kKindNames[] = {"runtime",  "model", "script", "session", "sampler",
-                                           "generate", "beams", "engine", "request", "grammar"};
+using Target =
+    std::variant<RuntimeOptions, ModelOptions, ScriptedModel, SessionOptions, SamplerOptions, GenerateOptions,
+                 BeamOptions, EngineOptions, Request, GrammarOptions, AnswerOptions>;
+constexpr std::string_view kKindNames[] = {"runtime", "model",  "script",  "session", "sampler", "generate",
+                                           "beams",   "engine", "request", "grammar", "answer"};
 
 struct OptionRow {
   std::string key, type;     // "int", "float", "flag", "text", "list of text", …

@@ -69,7 +69,7 @@ ingle_code ingle_session_feed_chat_json(ingle_session* session, const char* json
                                         const ingle_progress* progress, ingle_error** err) {
   return guard(err, [&] {
     const SessionUse s(session, "session");
-    s->session.feed_chat(read_messages(text_argument(json, length, "json")), feed_progress(progress));
+    s->session.feed_chat_json(text_argument(json, length, "json"), feed_progress(progress));
   });
 }
 

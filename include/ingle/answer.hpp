@@ -12,6 +12,7 @@ namespace ingle {
 
 class ChatTemplate;  // ingle/chat.hpp
 class Model;         // ingle/model.hpp
+class Session;       // ingle/session.hpp
 
 enum class AnswerPart : int32_t {
   content = 0,    // text for the user
@@ -82,6 +83,9 @@ struct ChatFormat {
   std::string unknown;
 };
 
+ChatFormat chat_format(const ChatTemplate& chat_template);
+ChatFormat chat_format(const Model& model);  // of its own template; without one, nothing
+
 // Reads one answer as it arrives. Text may be cut anywhere, also within a character: the result is the same.
 // The text must hold the control tokens' (GenerateOptions::control_text). Copies go on separately.
 class AnswerParser {
@@ -93,6 +97,8 @@ class AnswerParser {
   AnswerParser(const ChatTemplate& chat_template, const AnswerOptions& options = {},
                std::string_view prompt = {});
   AnswerParser(const Model& model, const AnswerOptions& options = {}, std::string_view prompt = {});
+  // Of the answer to what the session holds now.
+  explicit AnswerParser(const Session& session, const AnswerOptions& options = {});
   AnswerParser(const AnswerParser& other);
   AnswerParser& operator=(const AnswerParser& other);
   AnswerParser(AnswerParser&&) noexcept;

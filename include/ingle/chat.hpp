@@ -32,6 +32,7 @@ class ChatTemplate {
   std::string render(std::string_view context, int64_t now_unix) const;
 
   explicit ChatTemplate(std::shared_ptr<const text::ChatTemplate> impl) : impl_(std::move(impl)) {}
+  const text::ChatTemplate& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const text::ChatTemplate> impl_;

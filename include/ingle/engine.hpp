@@ -17,8 +17,8 @@ namespace ingle {
 using RequestId = uint64_t;  // never 0
 
 struct Request {
-  // Token ids, a text, or messages for the model's own template.
-  std::variant<std::vector<TokenId>, std::string, std::vector<Message>> prompt;
+  // Token ids, a text, or messages or a conversation for the model's own template.
+  std::variant<std::vector<TokenId>, std::string, std::vector<Message>, ChatJson> prompt;
   EncodeOptions encode{false, true};  // of a text
   SamplerOptions sampler;
   GenerateOptions generate;

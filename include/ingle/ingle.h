@@ -90,6 +90,7 @@ typedef struct ingle_sampler ingle_sampler;     /* how the next token is chosen 
 typedef struct ingle_session ingle_session;     /* one conversation */
 typedef struct ingle_engine ingle_engine;       /* many requests at once */
 typedef struct ingle_grammar ingle_grammar;     /* what an answer must be; immutable */
+typedef struct ingle_parser ingle_parser;       /* of one answer: its text, reasoning and tool calls */
 
 /* ---- Structs ---- */
 /* `reserved` is 0 or NULL. Callbacks must not throw or jump out. `close`, where there is one, may be NULL; it
@@ -274,10 +275,11 @@ INGLE_API uint64_t INGLE_CALL ingle_tokens_length(const ingle_tokens* tokens);
      script    ids, logits, text, chat_template, context            for ingle_model_scripted
      session   context, prefill_chunk, state_bytes                  for ingle_session_create
      sampler   temperature, top_k, top_p, min_p, seed, logit_bias   and the others, for ingle_sampler_create
-     generate  max_tokens, stop, top_logprobs, ignore_end           for ingle_session_begin, _generate
+     generate  max_tokens, stop, reasoning_budget, control_text ... for ingle_session_begin, _generate
      beams     beams, groups, diversity, length_penalty, ...        for ingle_session_beam_search
      engine    max_running, state_bytes, target_ms, own_thread, ... for ingle_engine_create
      request   band, tenant, deadline_s, salt                       for ingle_request
+     answer    tools, parse_tools, reasoning, first_index           for ingle_parser_create
      grammar   formats, compact, states, steps, bytes               for ingle_grammar_create
    ingle_options_describe tells each key's type, range, default and meaning. Where a function takes options,
    NULL means the defaults. A key that is not set keeps its default; zero is a value. An unknown key is
@@ -370,7 +372,9 @@ INGLE_API ingle_code INGLE_CALL ingle_model_apply_chat_template(const ingle_mode
                                                                 int64_t n_messages,
                                                                 int32_t add_generation_prompt,
                                                                 ingle_text** out, ingle_error** err);
-/* `json`: [{"role": "user", "content": "..."}, ...] */
+/* `json`: [{"role": "user", "content": "..."}, ...], or an object {"messages": [...], "tools": [...],
+   "documents": [...], "enable_thinking": false, ...}: docs/templates.md tells its members. One of them is
+   add_generation_prompt, which then wins over the argument. */
 INGLE_API ingle_code INGLE_CALL ingle_model_apply_chat_template_json(const ingle_model* model,
                                                                      const char* json, int64_t length,
                                                                      int32_t add_generation_prompt,
@@ -414,6 +418,39 @@ INGLE_API void INGLE_CALL ingle_grammar_release(ingle_grammar* grammar);
 /* Judges a whole text: 1 or 0. */
 INGLE_API ingle_code INGLE_CALL ingle_grammar_accepts(const ingle_grammar* grammar, const char* text,
                                                       int64_t length, int32_t* out, ingle_error** err);
+
+/* ---- Answers ---- */
+/* What a model wrote, told apart as it arrives: text for the user, reasoning, tool calls. The way in which a
+   template writes them is found from the template. */
+
+/* JSON: {"dialect", "reasoning", "unknown"}: the names of the ways; "": none. "unknown" is not empty when the
+   template writes tool calls in a way that no parser here reads. */
+INGLE_API ingle_code INGLE_CALL ingle_model_chat_format(const ingle_model* model, ingle_text** out,
+                                                        ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_template_chat_format(const ingle_template* chat_template,
+                                                           ingle_text** out, ingle_error** err);
+/* `prompt` is what was rendered, or its end; NULL with length 0: not known. INGLE_E_UNSUPPORTED when the
+   template writes calls in an unknown way (and the option parse_tools is not 0). */
+INGLE_API ingle_code INGLE_CALL ingle_parser_create(const ingle_template* chat_template,
+                                                    const ingle_options* options, const char* prompt,
+                                                    int64_t length, ingle_parser** out, ingle_error** err);
+/* Of the answer to what the session holds now. */
+INGLE_API ingle_code INGLE_CALL ingle_session_parser(ingle_session* session, const ingle_options* options,
+                                                     ingle_parser** out, ingle_error** err);
+INGLE_API ingle_parser* INGLE_CALL ingle_parser_retain(ingle_parser* parser);
+INGLE_API void INGLE_CALL ingle_parser_release(ingle_parser* parser);
+/* The answer's text in any pieces, control tokens included (the generate option control_text). JSON of what
+   became certain: [{"part": "content" or "reasoning", "text"}, {"part": "call", "index", "id", "name"},
+   {"part": "arguments", "index", "text"}, {"part": "call_end", "index"}, {"part": "error", "text",
+   "message"}, ...]. The texts of one call's arguments join to JSON. */
+INGLE_API ingle_code INGLE_CALL ingle_parser_feed(ingle_parser* parser, const char* text, int64_t length,
+                                                  ingle_text** events, ingle_error** err);
+INGLE_API ingle_code INGLE_CALL ingle_parser_finish(ingle_parser* parser, ingle_text** events,
+                                                    ingle_error** err);
+/* All so far: {"raw", "content", "reasoning", "calls": [{"id", "name", "arguments", "complete"}], "errors":
+   [{"fault": "malformed" or "truncated", "offset", "index", "message", "text"}]}. */
+INGLE_API ingle_code INGLE_CALL ingle_parser_answer(ingle_parser* parser, ingle_text** out,
+                                                    ingle_error** err);
 
 /* ---- Tokenizer ---- */
 
@@ -484,6 +521,7 @@ INGLE_API ingle_code INGLE_CALL ingle_session_feed_text(ingle_session* session, 
 INGLE_API ingle_code INGLE_CALL ingle_session_feed_chat(ingle_session* session, const ingle_message* messages,
                                                         int64_t n_messages, const ingle_progress* progress,
                                                         ingle_error** err);
+/* The same of a conversation as ingle_model_apply_chat_template_json takes it. */
 INGLE_API ingle_code INGLE_CALL ingle_session_feed_chat_json(ingle_session* session, const char* json,
                                                              int64_t length, const ingle_progress* progress,
                                                              ingle_error** err);
@@ -531,8 +569,8 @@ INGLE_API ingle_code INGLE_CALL ingle_session_fork(ingle_session* session, ingle
 INGLE_API ingle_code INGLE_CALL ingle_session_save(ingle_session* session, const char* path,
                                                    ingle_error** err);
 /* A session that goes on with the bits of the saved one. INGLE_E_CORRUPT for a damaged file,
-   INGLE_E_UNSUPPORTED for one of another model, backend or state type, INGLE_E_CONTEXT_FULL when it holds more
-   than the options' context. */
+   INGLE_E_UNSUPPORTED for one of another model, backend or state type, INGLE_E_CONTEXT_FULL when it holds
+   more than the options' context. */
 INGLE_API ingle_code INGLE_CALL ingle_session_load(const ingle_model* model, const char* path,
                                                    const ingle_options* options, ingle_session** out,
                                                    ingle_error** err);

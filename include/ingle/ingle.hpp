@@ -1,6 +1,7 @@
 // Ingle's C++ API: Runtime → Model → Session, with Tokenizer and Sampler beside them. Source-compatible
 // within a major version; for a stable ABI use ingle.h.
 #pragma once
+#include "ingle/answer.hpp"
 #include "ingle/batch.hpp"
 #include "ingle/beams.hpp"
 #include "ingle/chat.hpp"

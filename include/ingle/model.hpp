@@ -45,6 +45,11 @@ struct Message {
   std::string role, content;
 };
 
+// A conversation with all that a template takes: {"messages": […], "tools": […], …}, see docs/templates.md.
+struct ChatJson {
+  std::string text;
+};
+
 // A model whose answers are given, for tests of what is built on Ingle. Tokens are the 256 bytes, then
 // "<|end|>" (256, ends generation) and "<|start|>" (257, BOS).
 struct ScriptedModel {
@@ -71,6 +76,10 @@ class Model {
   bool has_chat_template() const;
   // Renders the model's own template. Throws Code::unsupported when the model has none: there is no default.
   std::string apply_chat_template(std::span<const Message> messages, bool add_generation_prompt = true) const;
+  // The same of a conversation in JSON, as Session::feed_chat_json takes it; its own add_generation_prompt
+  // wins.
+  std::string apply_chat_template_json(std::string_view conversation,
+                                       bool add_generation_prompt = true) const;
   std::string chat_template() const;  // the Jinja source; empty when the model has none
 
   struct Impl;

@@ -45,6 +45,11 @@ struct GenerateOptions {
   std::vector<std::string> banned_phrases;
   int32_t top_logprobs = 0;  // 0 to 64
   bool ignore_end = false;   // go on past end-of-generation ids
+  // Tokens that the model may reason for, in the form of its chat template; then the marker that ends the
+  // reasoning is written for it. -1: as many as it likes. Not together with a grammar or what looks ahead.
+  int64_t reasoning_budget = -1;
+  // The text holds control tokens as their vocabulary spells them, which AnswerParser needs.
+  bool control_text = false;
   // The answer must be a whole text of it, unless it is cut (max_tokens, a stop string, the context, a
   // cancel). Ids that end the answer come when it is whole; when nothing else can follow, it ends by itself.
   std::optional<Grammar> grammar;
@@ -95,6 +100,10 @@ class Session {
   // the rendered conversation, as the rest of it; what is held beyond the common part is dropped, also when
   // the call then fails. What users wrote never becomes a control token.
   void feed_chat(std::span<const Message> messages, const Progress& progress = {});
+  // The same of a conversation in JSON: {"messages": […], "tools": […], "documents": […], …} or the array of
+  // messages alone. docs/templates.md tells the members. Throws Code::invalid_argument naming the place of what
+  // is no conversation, Code::unsupported for content that the model cannot take (images).
+  void feed_chat_json(std::string_view conversation, const Progress& progress = {});
 
   // Starts an answer; next() then gives its tokens. Without begin() the defaults hold.
   void begin(const GenerateOptions& options);

@@ -15,6 +15,9 @@ void check(const GenerateOptions& o) {
     fail(Code::invalid_argument, "option max_tokens", format("is {}, expected -1 or more", o.max_tokens));
   if (o.top_logprobs < 0 || o.top_logprobs > 64)
     fail(Code::invalid_argument, "option top_logprobs", format("is {}, expected 0 to 64", o.top_logprobs));
+  if (o.reasoning_budget < -1)
+    fail(Code::invalid_argument, "option reasoning_budget",
+         format("is {}, expected -1 or more", o.reasoning_budget));
   if (o.stop.size() > kMaxStops)
     fail(Code::invalid_argument, "option stop",
          format("{} stop strings, expected at most {}", o.stop.size(), kMaxStops));
@@ -66,10 +69,23 @@ std::vector<constrain::DfaPtr> stop_automata(const std::vector<std::string>& pat
 }  // namespace
 
 Answer::Text::Text(const text::Tokenizer& tokenizer, const GenerateOptions& options)
-    : detokenizer(tokenizer, true), stops(options.stop, stop_automata(options.stop_patterns)) {}
+    : detokenizer(tokenizer, !options.control_text),
+      stops(options.stop, stop_automata(options.stop_patterns)) {}
 
-Answer::Answer(const Model::Impl& model, const GenerateOptions& o)
+Answer::Answer(const Model::Impl& model, const GenerateOptions& o, std::span<const TokenId> prompt)
     : tokenizer_(&model.tokenizer.impl()), options_(o), text_(*tokenizer_, options_) {
+  if (o.reasoning_budget >= 0) {
+    const text::AnswerFormat& format = model.answer_format();
+    if (!format.reasoning)
+      fail(Code::unsupported, "option reasoning_budget",
+           "the model's template writes no reasoning that is known");
+    if (o.grammar || !o.banned_phrases.empty() || o.jump_ahead)
+      fail(Code::unsupported, "option reasoning_budget",
+           "does not go with a grammar, banned_phrases or jump_ahead");
+    gate_.emplace(*tokenizer_, *format.reasoning, o.reasoning_budget,
+                  format.opened_by(prompt_end(*tokenizer_, prompt)));
+    text_.gate = gate_;
+  }
   if (!o.grammar) return;
   std::call_once(model.trie_made, [&] { model.trie = answer_trie(model.tokenizer.impl()); });
   trie_ = model.trie;
@@ -81,7 +97,12 @@ void Answer::mend() {
   if (!torn_) return;
   Text fresh(*tokenizer_, options_);
   if (options_.grammar) fresh.constraint.emplace(options_.grammar->impl(), *tokenizer_, trie_);
+  fresh.gate = gate_;
   for (const TokenId id : ids_) {
+    if (fresh.gate) {
+      fresh.gate->forced();  // which it may have to know of
+      fresh.gate->accept(id);
+    }
     if (fresh.constraint) fresh.constraint->accept(id);
     fresh.stops.push(fresh.detokenizer.push(id));
   }
@@ -109,7 +130,9 @@ Answer::Step Answer::next(std::span<const float> own, std::span<const float> log
   mend();
   if (!taken_) {
     TokenEvent event;
-    event.id = sampler.sample(text_.constraint ? text_.constraint->masked(logits) : logits);
+    const std::optional<TokenId> forced = text_.gate ? text_.gate->forced() : std::nullopt;
+    event.id =
+        forced ? *forced : sampler.sample(text_.constraint ? text_.constraint->masked(logits) : logits);
     event.logprob = sampling::log_softmax_at(own, event.id);
     if (options_.top_logprobs > 0) event.top = top_logprobs(own, options_.top_logprobs);
     if (ids_.size() == ids_.capacity()) ids_.reserve(std::max<size_t>(16, 2 * ids_.size()));
@@ -125,6 +148,7 @@ Answer::Step Answer::next(std::span<const float> own, std::span<const float> log
 }
 
 Answer::Step Answer::tell(TokenEvent event, bool room) {
+  if (text_.gate) text_.gate->accept(event.id);
   if (text_.constraint) text_.constraint->accept(event.id);
   const auto& ends = tokenizer_->special().end_of_generation;
   if (!options_.ignore_end && std::find(ends.begin(), ends.end(), event.id) != ends.end())

@@ -7,6 +7,7 @@
 
 #include "api/constraint.h"
 #include "api/impl.h"
+#include "api/reasoning_gate.h"
 #include "engine/stop.h"
 #include "ingle/session.hpp"
 
@@ -19,7 +20,8 @@ void refuse_looking_ahead(const GenerateOptions& options, const char* where);
 
 class Answer {
  public:
-  Answer(const Model::Impl& model, const GenerateOptions& options);
+  // `prompt`: what it answers, since that may have begun reasoning.
+  Answer(const Model::Impl& model, const GenerateOptions& options, std::span<const TokenId> prompt);
 
   const GenerateOptions& options() const { return options_; }
   bool ended() const { return finish_ != Finish::none; }
@@ -75,6 +77,7 @@ class Answer {
     text::Detokenizer detokenizer;
     engine::StopFilter stops;
     std::optional<Constraint> constraint;  // none: any answer will do
+    std::optional<ReasoningGate> gate;
     Text(const text::Tokenizer& tokenizer, const GenerateOptions& options);
   };
   void mend();
@@ -84,6 +87,7 @@ class Answer {
   const text::Tokenizer* tokenizer_;
   GenerateOptions options_;
   std::shared_ptr<const constrain::TokenTrie> trie_;
+  std::optional<ReasoningGate> gate_;  // as it was at first; none: no budget
   Text text_;
   std::vector<TokenId> ids_;         // told so far
   std::optional<TokenEvent> taken_;  // chosen, but not told yet

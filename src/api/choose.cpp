@@ -229,7 +229,7 @@ TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
   const Clock::time_point start = Clock::now();
   if (!answer) {
     ahead = {};
-    answer.emplace(m(), GenerateOptions{});
+    answer.emplace(m(), GenerateOptions{}, all);
   }
   Answer& a = *answer;
   if (a.ended())

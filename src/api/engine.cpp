@@ -119,6 +119,8 @@ PreparedRequest Engine::Impl::prepare(const Request& r) const {
     p.tokens = *ids;
   else if (const auto* text = std::get_if<std::string>(&r.prompt))
     p.tokens = model.tokenizer().encode(*text, r.encode);
+  else if (const auto* chat = std::get_if<ChatJson>(&r.prompt))
+    p.tokens = encode_chat(*model.impl(), chat->text);
   else
     p.tokens = encode_chat(*model.impl(), std::get<std::vector<Message>>(r.prompt));
   if (p.tokens.empty()) fail(Code::invalid_argument, "prompt", "is empty", "a prompt has at least one token");
@@ -132,7 +134,7 @@ PreparedRequest Engine::Impl::prepare(const Request& r) const {
   const int64_t most = r.generate.max_tokens < 0 ? options.context : r.generate.max_tokens;
   core.check_fits(n, std::min(most, options.context - n + 1));
   refuse_looking_ahead(r.generate, "request");
-  p.answer = std::make_unique<Answer>(*model.impl(), r.generate);
+  p.answer = std::make_unique<Answer>(*model.impl(), r.generate, p.tokens);
   p.sampler = Sampler(r.sampler);
   p.calls_host = !r.sampler.custom.empty();
   p.band = r.band;

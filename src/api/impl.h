@@ -1,10 +1,10 @@
 // What the public handles hold.
 #pragma once
-#include <array>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "backends/backend.h"
@@ -16,6 +16,7 @@
 #include "ingle/model.hpp"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
+#include "text/tools/answer_reader.h"
 
 namespace ingle {
 
@@ -37,8 +38,9 @@ struct Runtime::Impl {
 
 // What the control tokens are written as, found out once: a vocabulary is large.
 struct ControlTexts {
-  std::vector<std::string_view> texts;  // the tokenizer's own, of two bytes or more
-  std::array<bool, 256> begins{};       // which bytes one of them begins with
+  // The tokenizer's own, of two bytes or more, by their first two: many begin with the same one.
+  std::unordered_map<uint16_t, std::vector<std::string_view>> texts;
+  size_t longest = 0;
 
   explicit ControlTexts(const text::Tokenizer& tokenizer);
 };
@@ -59,19 +61,28 @@ struct Model::Impl {
   mutable Digest fingerprint_{};
   mutable std::once_flag trie_made;  // by the first answer that is held to a grammar
   mutable std::shared_ptr<const constrain::TokenTrie> trie;
+  mutable std::once_flag format_found;  // by the first that asks how the template writes calls and reasoning
+  mutable text::AnswerFormat format;
 
   explicit Impl(Tokenizer t) : tokenizer(std::move(t)), controls(tokenizer.impl()) {}
   // Tells states of this model from those of others: the file's metadata, names, types and shapes of its
   // tensors, a few bytes of each, and the backend.
   const Digest& fingerprint() const;
   const text::ChatTemplate& need_chat_template() const;
+  const text::AnswerFormat& answer_format() const;  // nothing in it where there is no template
   std::string render(std::span<const Message> messages, bool add_generation_prompt) const;
+  text::TemplateContext context() const;  // with bos, eos and the clock
 };
 
 // Of a few bytes of each tensor: two models of the same shapes differ there.
 Digest sample_weights(const formats::Checkpoint& file);
 
+// A conversation as JSON ({"messages": […], "tools": […], …}, or the messages alone), rendered.
+text::MarkedText render_chat(const Model::Impl& model, std::string_view json, bool add_generation_prompt);
 // Ids of a rendered conversation in which nothing that a message's author wrote becomes a control token.
 std::vector<TokenId> encode_chat(const Model::Impl& model, std::span<const Message> messages);
+std::vector<TokenId> encode_chat(const Model::Impl& model, std::string_view json);
+// The text of these ids' end, control tokens included: what an answer goes on from.
+std::string prompt_end(const text::Tokenizer& tokenizer, std::span<const TokenId> ids);
 
 }  // namespace ingle

@@ -79,22 +79,28 @@ void Session::feed_text(std::string_view text, EncodeOptions options, const Prog
 }
 
 void Session::feed_chat(std::span<const Message> messages, const Progress& progress) {
-  const std::vector<TokenId> ids = encode_chat(impl_->m(), messages);
+  impl_->feed_prompt(encode_chat(impl_->m(), messages), progress);
+}
+
+void Session::feed_chat_json(std::string_view conversation, const Progress& progress) {
+  impl_->feed_prompt(encode_chat(impl_->m(), conversation), progress);
+}
+
+void Session::Impl::feed_prompt(const std::vector<TokenId>& ids, const Progress& progress) {
   if (ids.empty()) fail(Code::invalid_argument, "messages", "the rendered conversation is empty");
-  if (static_cast<int64_t>(ids.size()) > impl_->options.context)
+  if (static_cast<int64_t>(ids.size()) > options.context)
     fail(Code::context_full, "messages",
-         format("{} tokens do not fit the context of {}", ids.size(), impl_->options.context));
-  impl_->drop_ahead();
+         format("{} tokens do not fit the context of {}", ids.size(), options.context));
+  drop_ahead();
   // Keep what is common with what was computed; at least one token is fed, for its logits.
-  const auto common =
-      std::mismatch(ids.begin(), ids.end() - 1, impl_->all.begin(), impl_->all.end()).first - ids.begin();
+  const auto common = std::mismatch(ids.begin(), ids.end() - 1, all.begin(), all.end()).first - ids.begin();
   try {
-    impl_->truncate(common);
-    impl_->feed(std::span(ids).subspan(static_cast<size_t>(common)), progress);
+    truncate(common);
+    feed(std::span(ids).subspan(static_cast<size_t>(common)), progress);
   } catch (const Error& e) {
     if (e.code() != Code::invalid_argument || common == 0) throw;
-    impl_->truncate(0);  // a sliding window has let go of what the common part would see: compute it all
-    impl_->feed(ids, progress);
+    truncate(0);  // a sliding window has let go of what the common part would see: compute it all
+    feed(ids, progress);
   }
 }
 
@@ -103,7 +109,7 @@ void Session::begin(const GenerateOptions& options) {
   impl_->drop_ahead();
   impl_->ahead = {};
   impl_->ahead.phrases = engine::Phrases(options.banned_phrases);
-  impl_->answer.emplace(impl_->m(), options);
+  impl_->answer.emplace(impl_->m(), options, impl_->all);
 }
 
 TokenEvent Session::next(Sampler& sampler) { return impl_->next(sampler, {}); }

@@ -87,6 +87,7 @@ struct Session::Impl {
   std::optional<TokenId> next_to_compute() const;
   std::span<const float> logits();  // of the last position
   void feed(std::span<const TokenId> tokens, const Progress& progress);
+  void feed_prompt(const std::vector<TokenId>& ids, const Progress& progress);  // what is held may be a part
   void truncate(int64_t n);
   // What the sampler chooses from may be something else than the model's own logits.
   using Mix = std::function<std::span<const float>(std::span<const float> own)>;

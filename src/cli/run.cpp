@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "answer_out.h"
 #include "common.h"
 #include "json_out.h"
 
@@ -13,6 +14,7 @@ namespace {
 struct RunFlags {
   Common common;
   SamplingFlags sampling;
+  AnswerFlags answer;
   std::string model, prompt, system, negative, session, save_session;
   float guidance = 1.5f;
   BeamOptions beams = {.beams = 1};
@@ -59,6 +61,10 @@ void feed(Session& session, const RunFlags& flags, const std::string& prompt) {
     session.feed_text(prompt, {false, true}, progress);
     return;
   }
+  if (flags.answer.given()) {
+    session.feed_chat_json(conversation(flags.answer, flags.system, prompt), progress);
+    return;
+  }
   std::vector<Message> messages;
   if (!flags.system.empty()) messages.push_back({"system", flags.system});
   messages.push_back({"user", prompt});
@@ -102,10 +108,11 @@ std::unique_ptr<Session> make_negative(const RunFlags& flags, const Model& model
   return session;
 }
 
-int run(const RunFlags& flags, bool prompt_given) {
+int run(RunFlags flags, bool prompt_given) {
   if (flags.beams.beams > 1 && !flags.save_session.empty())
     throw Error(Code::invalid_argument, "--save-session",
                 "has nothing to save: beams leave the session as it was");
+  read_tools(flags.answer);
   make_sampler(flags.sampling);  // wrong options are told before a long load
   const std::string prompt = whole_prompt(flags, prompt_given);
   const auto runtime = make_runtime(flags.common);
@@ -121,7 +128,14 @@ int run(const RunFlags& flags, bool prompt_given) {
   if (flags.beams.beams > 1) return run_beams(flags, session);
   print_chain(sampler, flags.common);
   const std::unique_ptr<Session> negative = make_negative(flags, model, prompt);
-  session.begin(generate_options(flags.sampling));
+  GenerateOptions wanted = generate_options(flags.sampling);
+  wanted.reasoning_budget = flags.answer.budget;
+  std::optional<AnswerOut> parts;
+  if (flags.answer.given()) {
+    parts.emplace(session, flags.answer, flags.common.json);
+    wanted.control_text = true;
+  }
+  session.begin(wanted);
   std::string text;
   Json ids = Json::array();
   TokenEvent event;
@@ -129,10 +143,15 @@ int run(const RunFlags& flags, bool prompt_given) {
     event = negative ? session.next_guided(sampler, *negative, flags.guidance) : session.next(sampler);
     if (event.id >= 0) ids.push_back(event.id);
     text += event.text;
-    if (!flags.common.json) print_answer(event.text);
+    if (parts)
+      parts->feed(event.text);
+    else if (!flags.common.json)
+      print_answer(event.text);
   }
   if (!flags.save_session.empty()) session.save(flags.save_session);
-  if (flags.common.json)
+  if (parts)
+    parts->finish({{"ids", ids}, {"finish", finish_name(event.finish)}});
+  else if (flags.common.json)
     print_json({{"text", text}, {"ids", ids}, {"finish", finish_name(event.finish)}});
   else
     std::fputc('\n', stdout);
@@ -175,6 +194,7 @@ void add_run(Command app, Commands& commands) {
   Option system = c.option("-s,--system", flags->system, "A system message");
   c.flag("--raw", flags->raw, "Continue the text as it stands, without the model's chat template")
       .excludes(system);
+  add_answer(c, flags->answer);
   c.flag("--stdin", flags->wait, "Wait for what is piped in beside a PROMPT, however slow");
   c.option(
        "--session", flags->session,

@@ -33,6 +33,7 @@ class ChatTemplate {
   // Throws Code::unsupported naming line, column and construct when the source cannot be held exactly.
   static std::shared_ptr<const ChatTemplate> compile(std::string_view source, std::string name);
   virtual ~ChatTemplate() = default;
+  virtual const std::string& source() const = 0;
   // Throws Code::invalid_argument with the template's own words when it calls raise_exception;
   // Code::unsupported when a bound (steps, depth, output) is passed.
   virtual std::string render(const TemplateContext& context) const = 0;

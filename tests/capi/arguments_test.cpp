@@ -22,7 +22,7 @@ constexpr bool kIsHandle =
     std::is_same_v<T, ingle_options> || std::is_same_v<T, ingle_runtime> || std::is_same_v<T, ingle_model> ||
     std::is_same_v<T, ingle_tokenizer> || std::is_same_v<T, ingle_sampler> ||
     std::is_same_v<T, ingle_session> || std::is_same_v<T, ingle_template> ||
-    std::is_same_v<T, ingle_engine> || std::is_same_v<T, ingle_grammar>;
+    std::is_same_v<T, ingle_engine> || std::is_same_v<T, ingle_grammar> || std::is_same_v<T, ingle_parser>;
 
 template <class A>
 constexpr bool is_handle() {
@@ -120,6 +120,7 @@ struct Places {  // where results would go
   ingle_sampler* sampler = nullptr;
   ingle_session* session = nullptr;
   ingle_engine* engine = nullptr;
+  ingle_parser* parser = nullptr;
   ingle_text* text = nullptr;
   ingle_tokens* tokens = nullptr;
   const float* row = nullptr;
@@ -245,6 +246,20 @@ void sweep_engine(Fixture& f, Places& p) {
   f.SWEEP(ingle_engine_stats, May{}, engine, &p.text);
 }
 
+void sweep_parser(Fixture& f, Places& p) {
+  const Options o = make_options("answer", "{}");
+  Err err;
+  Owned<ingle_parser, ingle_parser_release> parser;
+  REQUIRE_OK(ingle_parser_create(f.chat_template, o, "", 0, parser.out(), err));
+  f.SWEEP(ingle_model_chat_format, May{}, f.model, &p.text);
+  f.SWEEP(ingle_template_chat_format, May{}, f.chat_template, &p.text);
+  f.SWEEP(ingle_parser_create, May{1}, f.chat_template, o, "x", -1, &p.parser);
+  f.SWEEP(ingle_session_parser, May{1}, f.session, o, &p.parser);
+  f.SWEEP(ingle_parser_feed, May{}, parser, "x", -1, &p.text);
+  f.SWEEP(ingle_parser_finish, May{}, parser, &p.text);
+  f.SWEEP(ingle_parser_answer, May{}, parser, &p.text);
+}
+
 // The functions of the committed list that return a code.
 std::set<std::string> listed() {
   std::ifstream file(INGLE_SOURCE_DIR "/capi/abi/symbols.txt");
@@ -273,6 +288,7 @@ TEST_CASE("every function refuses NULL, wrong kinds and no handles, by a code", 
   sweep_tokenizer_and_sampler(f, p);
   sweep_session(f, p);
   sweep_engine(f, p);
+  sweep_parser(f, p);
   const std::set<std::string> all = listed();
   CHECK(all.size() > 50);
   for (const std::string& name : all) {
@@ -478,10 +494,11 @@ TEST_CASE("messages are checked one by one", "[capi]") {
   };
   REQUIRE_OK(json(R"([{"role": "user", "content": "h\u00e9"}])"));
   CHECK(str(text) == "hé");
-  CHECK_FAILS(json("{}"), INGLE_E_INVALID_ARGUMENT, "array");
-  CHECK_FAILS(json("[1]"), INGLE_E_INVALID_ARGUMENT, "json[0]");
-  CHECK_FAILS(json(R"([{"role": "user"}])"), INGLE_E_INVALID_ARGUMENT, "json[0]");
-  CHECK_FAILS(json(R"([{"role": "user", "content": null}])"), INGLE_E_UNSUPPORTED, "content");
-  CHECK_FAILS(json(R"([{"role": "user", "content": "x", "tool_calls": []}])"), INGLE_E_UNSUPPORTED,
-              "tool_calls");
+  CHECK_FAILS(json("{}"), INGLE_E_INVALID_ARGUMENT, "no messages");
+  CHECK_FAILS(json("[1]"), INGLE_E_INVALID_ARGUMENT, "messages[0]");
+  CHECK_FAILS(json(R"([{"role": "user"}])"), INGLE_E_INVALID_ARGUMENT, "messages[0]");
+  CHECK_FAILS(json(R"([{"role": "user", "content": null}])"), INGLE_E_INVALID_ARGUMENT,
+              "messages[0].content");
+  CHECK_FAILS(json(R"([{"role": "user", "content": "x", "tool_calls": [3]}])"), INGLE_E_INVALID_ARGUMENT,
+              "messages[0].tool_calls[0]");
 }

@@ -147,7 +147,8 @@ def test_templates(runtime):
         assert model.apply_chat_template("hi", add_generation_prompt=False) == "[user]hi"
         assert model.chat(messages) == "yes" == "".join(e.text for e in model.stream_chat("hi"))
         with pytest.raises(ingle.UnsupportedError):
-            model.chat([{"role": "user", "content": "x", "tool_calls": []}])
+            model.chat([{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}])
+        assert model.chat([{"role": "user", "content": [{"type": "text", "text": "x"}]}]) == "yes"
         with pytest.raises(ingle.NotFoundError):
             model.chat("hi", max_token=1)
     plain = ingle.Model.scripted("yes", runtime=runtime)
@@ -211,3 +212,41 @@ def test_documents_hold_code_that_runs(document, runtime, tmp_path, monkeypatch,
     (tmp_path / "model.gguf").symlink_to(SMALL)
     exec(compile(block, document, "exec"), {})
     assert capsys.readouterr().out
+
+
+HERMES = ("{% for m in messages %}[{{ m.role }}]{{ m.content }}{% for t in m.tool_calls %}<tool_call>\n"
+          "{\"name\": \"{{ t.function.name }}\", \"arguments\": {{ t.function.arguments|tojson }}}\n</tool_call>"
+          "{% endfor %}{% endfor %}{% if add_generation_prompt %}>{% if enable_thinking %}<think>{% endif %}{% endif %}"
+          "{# </think> #}")
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+
+
+def test_tool_calls(runtime):
+    written = 'Hm.</think>Look.<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+    with ingle.Model.scripted(written, chat_template=HERMES, runtime=runtime) as model:
+        assert model.chat_format == {"dialect": "hermes", "reasoning": "think", "unknown": ""}
+        answer = model.answer("hi", tools=TOOLS, variables={"enable_thinking": True})
+        assert answer["raw"] == written
+        assert (answer["reasoning"], answer["content"], answer["errors"]) == ("Hm.", "Look.", [])
+        call = answer["calls"][0]
+        assert (call["name"], call["arguments"], call["complete"]) == ("f", '{"a": 1}', True)
+        back = [{"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "", "tool_calls": [
+                    {"id": call["id"], "type": "function",
+                     "function": {"name": call["name"], "arguments": call["arguments"]}}]},
+                {"role": "tool", "tool_call_id": call["id"], "content": "4"}]
+        assert model.apply_chat_template(back, tools=TOOLS) == (
+            '[user]hi[assistant]<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>[tool]4>')
+        with model.session() as session:
+            session.feed_chat("hi", variables={"enable_thinking": True})
+            parser = session.parser(tools=TOOLS, reasoning="drop", first_index=7)
+            events = [e for event in session.stream(ingle.Sampler.greedy(), control_text=True)
+                      for e in parser.feed(event.text)] + parser.finish()
+            assert "".join(e["text"] for e in events if e["part"] == "content") == "Look."
+            assert "".join(e["text"] for e in events if e["part"] == "arguments") == '{"a": 1}'
+            assert [e["id"] for e in events if e["part"] == "call"] == ["call00007"]
+            assert parser.answer["reasoning"] == ""
+            session.feed_chat("hi", variables={"enable_thinking": True})
+            assert session.generate(ingle.Sampler.greedy(), reasoning_budget=2, max_tokens=12).startswith("Hm</think>")
+        with pytest.raises(ingle.InvalidArgumentError):
+            model.answer([{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}])

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from . import _ingle
 from ._grammar import Grammar
-from ._model import (Event, Finish, Message, Model, ModelInfo, OptionInfo, Runtime, Sampler, Session, Stats, Tokenizer,
-                     inspect, options, quantize)
+from ._model import (Answer, AnswerError, ChatFormat, Event, Finish, Message, Model, ModelInfo, OptionInfo, Parser,
+                     Runtime, Sampler, Session, Stats, Tokenizer, ToolCall, inspect, options, quantize)
 from .errors import (BusyError, CancelledError, ContextFullError, CorruptError, Error, FileError, InternalError,
                      InvalidArgumentError, NotFoundError, NumericError, OutOfMemoryError, UnsupportedError)
 
 __version__ = _ingle.version()
 
 __all__ = [
-    "BusyError", "CancelledError", "ContextFullError", "CorruptError", "Error", "Event", "FileError", "Finish",
-    "Grammar", "InternalError", "InvalidArgumentError", "Message", "Model", "ModelInfo", "NotFoundError", "NumericError",
-    "OptionInfo", "OutOfMemoryError", "Runtime", "Sampler", "Session", "Stats", "Tokenizer", "UnsupportedError",
-    "__version__", "inspect", "options", "quantize",
+    "Answer", "AnswerError", "BusyError", "CancelledError", "ChatFormat", "ContextFullError", "CorruptError", "Error",
+    "Event", "FileError", "Finish", "Grammar", "InternalError", "InvalidArgumentError", "Message", "Model", "ModelInfo",
+    "NotFoundError", "NumericError", "OptionInfo", "OutOfMemoryError", "Parser", "Runtime", "Sampler", "Session",
+    "Stats", "Tokenizer", "ToolCall", "UnsupportedError", "__version__", "inspect", "options", "quantize",
 ]

@@ -31,8 +31,9 @@ class Message(TypedDict):
     content: str
 
 
-#: A conversation, or one question of the user.
-Messages = Union[str, Sequence[Message]]
+#: A conversation, or one question of the user. Messages may hold what chat APIs have beside role and content:
+#: tool_calls, tool_call_id, name, reasoning_content, and content in parts of the type "text".
+Messages = Union[str, Sequence[Message], Sequence[Mapping[str, Any]]]
 
 
 class ModelInfo(TypedDict):
@@ -72,6 +73,43 @@ class Event(NamedTuple):
     top: list[tuple[int, float]]  #: the option ``top_logprobs``: (id, logprob), likeliest first
 
 
+class ToolCall(TypedDict):
+    """A call of a tool that the model asks for."""
+
+    id: str
+    name: str
+    arguments: str  # JSON, as the model wrote it where it wrote JSON
+    complete: bool  # False: the answer was cut, or went wrong, within it
+
+
+class AnswerError(TypedDict):
+    """A call that could not be read."""
+
+    fault: Literal["malformed", "truncated"]
+    offset: int  # in the raw text, in bytes
+    index: int  # of the call, or -1
+    message: str
+    text: str
+
+
+class Answer(TypedDict):
+    """An answer, its parts told apart. Nothing that the model wrote is lost: ``raw`` has all of it."""
+
+    raw: str
+    content: str
+    reasoning: str
+    calls: list[ToolCall]
+    errors: list[AnswerError]
+
+
+class ChatFormat(TypedDict):
+    """How a model's template writes tool calls and reasoning; "": it does not."""
+
+    dialect: str
+    reasoning: str
+    unknown: str  # what a call looks like, when it is written in no form that can be read
+
+
 class Stats(NamedTuple):
     """What a session did so far."""
 
@@ -102,10 +140,15 @@ class Closing:
         self.close()
 
 
-def _messages_json(messages: Messages) -> str:
+def _messages_json(messages: Messages, tools: Sequence[Mapping[str, Any]] | None = None,
+                   variables: Mapping[str, Any] | None = None) -> str:
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
-    return json.dumps(list(messages))
+    chat: dict[str, Any] = dict(variables or {})
+    if tools is not None:
+        chat["tools"] = list(tools)
+    chat["messages"] = list(messages)
+    return json.dumps(chat)
 
 
 class Runtime(Closing):
@@ -277,9 +320,38 @@ class Model(Closing):
         """The model's own template, in Jinja, if it has one."""
         return self._handle.chat_template() or None
 
-    def apply_chat_template(self, messages: Messages, *, add_generation_prompt: bool = True) -> str:
-        """Messages as the model's template writes them. Raises UnsupportedError when it has none that can be used."""
-        return self._handle.apply_chat_template(_messages_json(messages), add_generation_prompt)
+    @property
+    def chat_format(self) -> ChatFormat:
+        """How the model's template writes tool calls and reasoning."""
+        return cast(ChatFormat, json.loads(self._handle.chat_format()))
+
+    def apply_chat_template(self, messages: Messages, *, tools: Sequence[Mapping[str, Any]] | None = None,
+                            variables: Mapping[str, Any] | None = None, add_generation_prompt: bool = True) -> str:
+        """Messages as the model's template writes them. Raises UnsupportedError when it has none that can be used.
+
+        ``variables`` are further ones of the template: ``{"enable_thinking": False, "documents": […]}``; among them
+        is ``continue_final_message``.
+        """
+        return self._handle.apply_chat_template(_messages_json(messages, tools, variables), add_generation_prompt)
+
+    def answer(self, messages: Messages, *, tools: Sequence[Mapping[str, Any]] | None = None,
+               variables: Mapping[str, Any] | None = None, progress: Progress | None = None,
+               **options: Unpack[AnswerOptions]) -> Answer:
+        """Answers a conversation in a session of its own, and tells content, reasoning and tool calls apart.
+
+        Options are those of the sampler and of the answer. Raises UnsupportedError when the model's template writes
+        tool calls in a form that cannot be read.
+        """
+        sampler, generate = split(options, "sampler", "generate")
+        generate["control_text"] = True
+        chooser = Sampler(**cast("SamplerOptions", sampler))
+        with self.session() as session:
+            session.feed_chat(messages, tools=tools, variables=variables, progress=progress)
+            parser = session.parser(tools=tools)
+            for event in session.stream(chooser, **cast("GenerateOptions", generate)):
+                parser.feed(event.text)
+            parser.finish()
+            return parser.answer
 
     def session(self, **options: Unpack[SessionOptions]) -> Session:
         """A conversation. Options: ``context`` (tokens; 0: as trained), ``prefill_chunk``, ``state_bytes``."""
@@ -342,12 +414,28 @@ class Session(Closing):
         """Adds token ids. Raises InvalidArgumentError for an id that the model has not, ContextFullError."""
         self._handle.feed_tokens(ids, progress)
 
-    def feed_chat(self, messages: Messages, *, progress: Progress | None = None) -> None:
+    def feed_chat(self, messages: Messages, *, tools: Sequence[Mapping[str, Any]] | None = None,
+                  variables: Mapping[str, Any] | None = None, progress: Progress | None = None) -> None:
         """Adds what is new of the whole conversation so far, through the model's own template.
 
-        What the context already holds of it is not computed again; what it holds beyond that is dropped.
+        What the context already holds of it is not computed again; what it holds beyond that is dropped. ``tools``
+        and ``variables`` as in :meth:`Model.apply_chat_template`.
         """
-        self._handle.feed_chat(_messages_json(messages), progress)
+        self._handle.feed_chat(_messages_json(messages, tools, variables), progress)
+
+    def parser(self, *, tools: Sequence[Mapping[str, Any]] | None = None, parse_tools: bool = True,
+               reasoning: Literal["apart", "drop", "pass"] = "apart", first_index: int = 0) -> Parser:
+        """Tells the parts of the answer to what the session holds now apart.
+
+        Give it the texts of an answer made with ``control_text=True``. Raises UnsupportedError when the model's
+        template writes tool calls in a form that cannot be read (unless ``parse_tools`` is false).
+        """
+        options: dict[str, object] = {
+            "parse_tools": parse_tools, "reasoning": ("apart", "drop", "pass").index(reasoning),
+            "first_index": first_index}
+        if tools is not None:
+            options["tools"] = json.dumps(list(tools))
+        return Parser._of(_ingle.Parser(self._handle, options))
 
     def begin(self, **options: Unpack[GenerateOptions]) -> None:
         """Starts an answer, for :meth:`next`. Without it the default options hold."""
@@ -452,8 +540,36 @@ class Session(Closing):
         return Stats(*self._handle.stats())
 
 
+class Parser:
+    """Reads one answer as it arrives; the text may be cut anywhere."""
+
+    _handle: _ingle.Parser
+
+    @classmethod
+    def _of(cls, handle: _ingle.Parser) -> Parser:
+        parser = cls.__new__(cls)
+        parser._handle = handle
+        return parser
+
+    def feed(self, text: str) -> list[dict[str, Any]]:
+        """What became certain: dicts with "part" ("content", "reasoning", "call", "arguments", "call_end", "error").
+
+        Those of a call have its "index", its first one "id" and "name"; the others have "text".
+        """
+        return cast("list[dict[str, Any]]", json.loads(self._handle.feed(text)))
+
+    def finish(self) -> list[dict[str, Any]]:
+        """The same of what was held back; feeding more is an InvalidArgumentError."""
+        return cast("list[dict[str, Any]]", json.loads(self._handle.finish()))
+
+    @property
+    def answer(self) -> Answer:
+        """All so far."""
+        return cast(Answer, json.loads(self._handle.answer()))
+
+
 def options(kind: str) -> list[OptionInfo]:
-    """The options of a kind: "runtime", "model", "script", "session", "sampler", "generate" or "grammar"."""
+    """The options of a kind: "runtime", "model", "script", "session", "sampler", "generate", "grammar" or "answer"."""
     return cast("list[OptionInfo]", json.loads(_ingle.describe_options(kind)))
 
 

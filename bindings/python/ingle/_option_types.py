@@ -159,6 +159,11 @@ class GenerateOptions(TypedDict, total=False):
     jump_ahead: bool
     # 1 goes on past the ids that end an answer.
     ignore_end: bool
+    # Tokens that the model may reason for; then its reasoning is ended. -1: as many as it likes. From -1 to
+    # 9223372036854775807; -1 when not given.
+    reasoning_budget: int
+    # 1: the text holds the control tokens' too, as ingle_parser_feed needs them.
+    control_text: bool
     # What the answer must be.
     grammar: Grammar
 

@@ -106,6 +106,12 @@ py::str apply_template(const Model& model, const std::string& json, bool add_gen
   }));
 }
 
+py::str chat_format(const Model& model) {
+  const auto m = model.slot.get();
+  return text(call_text(
+      [&](ingle_text** out, ingle_error** err) { return ingle_model_chat_format(m.get(), out, err); }));
+}
+
 Tokenizer load_tokenizer(const std::string& path) {
   Owned<ingle_tokenizer> out;
   call([&](ingle_error** err) { return ingle_tokenizer_load(path.c_str(), out.out(), err); });
@@ -303,6 +309,7 @@ void add_models(py::module_& m) {
                return ingle_model_chat_template(h.get(), out, err);
              }));
            })
+      .def("chat_format", &chat_format)
       .def("apply_chat_template", &apply_template, py::arg("messages_json"), py::arg("add_generation_prompt"))
       .def("tokenizer", &model_tokenizer)
       .def("close", [](Model& self) { self.slot.close(); })

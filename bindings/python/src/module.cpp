@@ -38,4 +38,5 @@ PYBIND11_MODULE(_ingle, m) {
         py::arg("progress"));
   add_models(m);
   add_sessions(m);
+  add_parsers(m);
 }

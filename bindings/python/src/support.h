@@ -18,12 +18,14 @@ inline void retain(ingle_tokenizer* h) { ingle_tokenizer_retain(h); }
 inline void retain(ingle_grammar* h) { ingle_grammar_retain(h); }
 inline void retain(ingle_sampler* h) { ingle_sampler_retain(h); }
 inline void retain(ingle_session* h) { ingle_session_retain(h); }
+inline void retain(ingle_parser* h) { ingle_parser_retain(h); }
 inline void release(ingle_runtime* h) { ingle_runtime_release(h); }
 inline void release(ingle_model* h) { ingle_model_release(h); }
 inline void release(ingle_tokenizer* h) { ingle_tokenizer_release(h); }
 inline void release(ingle_grammar* h) { ingle_grammar_release(h); }
 inline void release(ingle_sampler* h) { ingle_sampler_release(h); }
 inline void release(ingle_session* h) { ingle_session_release(h); }
+inline void release(ingle_parser* h) { ingle_parser_release(h); }
 inline void release(ingle_options* h) { ingle_options_release(h); }
 inline void release(ingle_text* h) { ingle_text_release(h); }
 inline void release(ingle_tokens* h) { ingle_tokens_release(h); }
@@ -108,6 +110,7 @@ Owned<ingle_text> call_text(F f) {
 
 void add_models(py::module_& m);
 void add_sessions(py::module_& m);
+void add_parsers(py::module_& m);
 
 struct Runtime {
   Slot<ingle_runtime> slot{"the runtime"};
@@ -130,6 +133,9 @@ struct Model {
 struct Session {
   py::object keep;
   Slot<ingle_session> slot{"the session"};
+};
+struct Parser {
+  Slot<ingle_parser> slot{"the parser"};
 };
 
 }  // namespace ingle_python

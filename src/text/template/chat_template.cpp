@@ -16,8 +16,10 @@ std::string place(const std::string& name, Pos pos) { return format("{}:{}:{}", 
 
 class Compiled : public ChatTemplate {
  public:
-  Compiled(std::unique_ptr<Template> tree, std::string name, const Limits& limits)
-      : tree_(std::move(tree)), name_(std::move(name)), limits_(limits) {}
+  Compiled(std::unique_ptr<Template> tree, std::string source, std::string name, const Limits& limits)
+      : tree_(std::move(tree)), source_(std::move(source)), name_(std::move(name)), limits_(limits) {}
+
+  const std::string& source() const override { return source_; }
 
   std::string render(const TemplateContext& context) const override {
     return run(variables_for(context, false), context.now_unix);
@@ -91,7 +93,7 @@ class Compiled : public ChatTemplate {
   }
 
   std::unique_ptr<Template> tree_;
-  std::string name_;
+  std::string source_, name_;
   Limits limits_;
 };
 
@@ -109,7 +111,7 @@ std::shared_ptr<const ChatTemplate> compile(std::string_view source, std::string
   } catch (const SyntaxError& e) {
     fail(e.failure.code, place(name, e.pos), e.failure.message);
   }
-  return std::make_shared<Compiled>(std::move(tree), std::move(name), limits);
+  return std::make_shared<Compiled>(std::move(tree), std::string(source), std::move(name), limits);
 }
 
 }  // namespace jinja
