@@ -58,7 +58,7 @@ class ChartMatcher : public Matcher {
   size_t hash() const override { return at_ ? at_->hash : 0; }
 
   size_t n_parts() const override { return at_ && at_->items.size() <= kMostParts ? at_->items.size() : 0; }
-  PartKey part_key(size_t i) const override { return {chart_.get(), at_->items[i].state}; }
+  PartKey part_key(size_t i) const override { return {chart_.get(), at_->items[i].state, {}}; }
   std::unique_ptr<Matcher> inside(size_t i) const override {
     return std::make_unique<ChartMatcher>(chart_, chart_->at_state(at_->items[i].state));
   }
@@ -66,7 +66,7 @@ class ChartMatcher : public Matcher {
     if (!at_ || !at_->left) return Left::no;
     return at_->items.empty() ? Left::surely : Left::maybe;
   }
-  std::unique_ptr<Matcher> outside(size_t i) const override {
+  std::unique_ptr<Matcher> outside(size_t i, int32_t) const override {
     Chart::PositionPtr after = chart_->after(at_->items[i].stack);
     if (after->items.empty() && !after->whole) return nullptr;
     return std::make_unique<ChartMatcher>(chart_, std::move(after));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "constrain/json_value.h"
+#include "constrain/text_inside.h"
 #include "core/error.h"
 
 namespace ingle::constrain {
@@ -171,70 +172,105 @@ bool JsonMatcher::remembers() const {
          std::any_of(threads_.begin(), threads_.end(), [](const Thread& t) { return !t.key.empty(); });
 }
 
-namespace {
+bool JsonMatcher::may_begin(uint8_t byte) const {
+  if (is_space(byte)) return true;
+  return std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) {
+    switch (t.mode) {
+      case Mode::value:
+      case Mode::item:
+        return byte == '"' || byte == '{' || byte == '[' || byte == '-' || (byte >= '0' && byte <= '9') ||
+               byte == 't' || byte == 'f' || byte == 'n';
+      case Mode::key_or_close:
+        return byte == '"' || byte == '}';
+      case Mode::key_quote:
+        return byte == '"';
+      case Mode::colon:
+        return byte == ':';
+      case Mode::after:
+        return byte == ',' || byte == '}' || byte == ']';
+      case Mode::number:
+        return byte == ',' || byte == '}' || byte == ']' || byte == '.' || byte == '-' || byte == '+' ||
+               byte == 'e' || byte == 'E' || (byte >= '0' && byte <= '9');
+      default:
+        return true;
+    }
+  });
+}
 
-// A string's content, and the quote that ends it.
-class StringInside : public Matcher {
- public:
-  StringInside(DfaPtr dfa, const StringCursor& at) : dfa_(std::move(dfa)), at_(at) { at_.length = 0; }
-  using Matcher::advance;
-  bool advance(uint8_t byte) override {
-    if (left_) return false;
-    const Step s = at_.take(byte, *dfa_, kUnbounded, nullptr);
-    at_.length = 0;
-    left_ = s == Step::closed;
-    return s != Step::dead;
-  }
-  bool accepting() const override { return false; }
-  Left left() const override { return left_ ? Left::surely : Left::no; }
-  std::unique_ptr<Matcher> clone() const override { return std::make_unique<StringInside>(*this); }
-  void assign(const Matcher& other) override { *this = static_cast<const StringInside&>(other); }
-  bool same(const Matcher& other) const override {
-    const auto& o = static_cast<const StringInside&>(other);
-    return dfa_ == o.dfa_ && left_ == o.left_ && at_ == o.at_;
-  }
-  size_t hash() const override {
-    return (static_cast<size_t>(at_.state) << 16 ^ static_cast<size_t>(at_.code) << 8 ^
-            static_cast<size_t>(at_.stage) << 1 ^ static_cast<size_t>(left_)) *
-           0xBF58476D1CE4E5B9u;
-  }
+// ---- Parts: each thread is one ----
 
- private:
-  DfaPtr dfa_;
-  StringCursor at_;
-  bool left_ = false;
-};
+bool JsonMatcher::is_text(const Thread& t) const {
+  // (Within a character a bound would have to count from its middle.)
+  return t.mode == Mode::text && t.string.stage == 0 && !(writing() && unique(t.frame)) &&
+         (t.string.open_bytes == 0 || t.shape->high == kUnbounded);
+}
 
-}  // namespace
+bool JsonMatcher::is_key(const Thread& t) const {
+  return t.mode == Mode::key && t.string.stage == 0 && writing() &&
+         (t.frame->others.empty() || t.frame->object->endless);
+}
 
 size_t JsonMatcher::n_parts() const {
-  constexpr int64_t kLongestToken = 256;  // in code points, at most
-  if (threads_.size() != 1) return 0;
-  const Thread& t = threads_.front();
-  if (t.mode != Mode::text || t.string.stage != 0 || (writing() && unique(t.frame))) return 0;
-  const StringShape& shape = *t.shape;
-  return t.string.length >= shape.low &&
-         (shape.high == kUnbounded || shape.high - t.string.length >= kLongestToken);
+  constexpr size_t kMost = 64;
+  if (machine_->remembers_text || threads_.size() > kMost) return 0;
+  const bool any =
+      std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) { return is_text(t) || is_key(t); });
+  return any ? threads_.size() : 0;
 }
 
-Matcher::PartKey JsonMatcher::part_key(size_t) const {
-  const Thread& t = threads_.front();
-  return {t.shape->text.get(), t.string.state};
+Matcher::PartKey JsonMatcher::part_key(size_t i) const {
+  const Thread& t = threads_[i];
+  if (is_text(t)) return {t.shape->text.get(), t.string.state, {}};
+  if (is_key(t)) return {t.frame->object, t.string.state, t.allowed};
+  return {};
 }
 
-std::unique_ptr<Matcher> JsonMatcher::inside(size_t) const {
-  const Thread& t = threads_.front();
-  return std::make_unique<StringInside>(t.shape->text, t.string);
+std::unique_ptr<Matcher> JsonMatcher::inside(size_t i) const {
+  const Thread& t = threads_[i];
+  if (is_text(t)) return text_inside(*t.shape->text, t.string, true);
+  if (is_key(t)) return key_inside(*t.frame->object, t.string, t.allowed);
+  auto alone = std::make_unique<JsonMatcher>(*this);
+  std::swap(alone->threads_[0], alone->threads_[i]);
+  alone->threads_.resize(1);
+  return alone;
 }
 
-std::unique_ptr<Matcher> JsonMatcher::outside(size_t) const {
+std::unique_ptr<Matcher> JsonMatcher::outside(size_t i, int32_t exit) const {
   auto out = std::make_unique<JsonMatcher>(*this);
   out->next_.clear();
   out->spaces_ = 0;
-  out->end_value(threads_.front());
+  Thread t = threads_[i];
+  if (t.mode == Mode::key) {
+    // Which key it is matters to later ones alone: a text stands for it that none can be.
+    t.key.assign(1, '\xFF');
+    out->end_key(t, exit);
+  } else {
+    out->end_value(std::move(t));
+  }
   std::swap(out->threads_, out->next_);
   if (out->threads_.empty()) return nullptr;
   return out;
+}
+
+Matcher::Room JsonMatcher::room(size_t i) const {
+  const Thread& t = threads_[i];
+  if (t.mode != Mode::text) return {};
+  const int64_t high = t.shape->high;
+  return {t.shape->low - t.string.length, high == kUnbounded ? -1 : high - t.string.length};
+}
+
+std::vector<std::string> JsonMatcher::refused(size_t i) const {
+  const Thread& t = threads_[i];
+  std::vector<std::string> out;
+  if (t.mode == Mode::key)
+    for (const std::string& other : t.frame->others)
+      if (other.starts_with(t.key)) out.push_back(other.substr(t.key.size()) + '"');
+  return out;
+}
+
+bool JsonMatcher::vague(size_t i, int32_t exit) const {
+  const Thread& t = threads_[i];
+  return t.mode == Mode::key && t.frame->object->classes[static_cast<size_t>(exit)].name < 0;
 }
 
 void JsonMatcher::add(Thread thread) {
@@ -448,16 +484,15 @@ void JsonMatcher::in_key(Thread t, uint8_t byte) {
   if (byte == '\\' && t.string.stage == 0 && writing()) return;
   const ObjectShape& shape = *t.frame->object;
   const Step s = t.string.take(byte, shape.keys, kUnbounded, &t.key);
-  if (s == Step::closed) return end_key(t);
+  if (s == Step::closed) return end_key(t, shape.keys.label[static_cast<size_t>(t.string.state)]);
   if (s == Step::dead) return;
   if (!may_be_unnamed(t)) t.key.clear();  // it will not be asked for
   if (new_key(t)) add(std::move(t));
 }
 
-void JsonMatcher::end_key(const Thread& t) {
+void JsonMatcher::end_key(const Thread& t, int32_t number) {
   const Frame& frame = *t.frame;
   const ObjectShape& shape = *frame.object;
-  const int32_t number = shape.keys.label[static_cast<size_t>(t.string.state)];
   if (!has(t.allowed, number)) return;
   const KeyClass& c = shape.classes[static_cast<size_t>(number)];
   if (c.name < 0 && std::find(frame.others.begin(), frame.others.end(), t.key) != frame.others.end()) return;

@@ -21,11 +21,14 @@ class JsonMatcher : public Matcher {
   bool same(const Matcher& other) const override;
   size_t hash() const override;
   bool remembers() const override;
-  // The inside of a string whose length does not matter now.
+  bool may_begin(uint8_t byte) const override;
   size_t n_parts() const override;
   PartKey part_key(size_t) const override;
   std::unique_ptr<Matcher> inside(size_t) const override;
-  std::unique_ptr<Matcher> outside(size_t) const override;
+  std::unique_ptr<Matcher> outside(size_t, int32_t) const override;
+  Room room(size_t) const override;
+  std::vector<std::string> refused(size_t) const override;
+  bool vague(size_t, int32_t) const override;
 
  private:
   // An open object or array. Immutable once shared; what changes is a copy.
@@ -81,7 +84,7 @@ class JsonMatcher : public Matcher {
   void in_number(Thread thread, uint8_t byte);
   void begin_key(Thread thread);
   void in_key(Thread thread, uint8_t byte);
-  void end_key(const Thread& thread);
+  void end_key(const Thread& thread, int32_t number);  // of a class
   void after(const Thread& thread, uint8_t byte);
   void begin_item(const FramePtr& frame, uint8_t byte);
   void end_value(Thread thread);
@@ -89,6 +92,8 @@ class JsonMatcher : public Matcher {
   void add(Thread thread);
   bool new_key(const Thread& thread) const;
   bool may_be_unnamed(const Thread& thread) const;
+  bool is_text(const Thread& thread) const;  // seen as a part
+  bool is_key(const Thread& thread) const;
   bool new_item(const Thread& thread) const;
   bool another_item(const FramePtr& frame);
   bool writing() const { return purpose_ == Purpose::write; }

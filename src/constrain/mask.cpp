@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "constrain/dfa.h"
+#include "constrain/text_inside.h"
 
 namespace ingle::constrain {
 namespace {
@@ -52,88 +53,291 @@ void TokenMask::add(const TokenMask& other) {
   for (size_t i = 0; i < bits_.size(); ++i) bits_[i] |= other.bits_[i];
 }
 
+void TokenMask::add_both(const TokenMask& a, const TokenMask& b) {
+  for (size_t i = 0; i < bits_.size(); ++i) bits_[i] |= a.bits_[i] & b.bits_[i];
+}
+
 void Masker::put(const TokenTrie::Node& node, TokenMask& out) const {
   for (uint32_t i = 0; i < node.n_tokens; ++i) out.add(trie_->tokens()[node.first_token + i]);
+}
+
+void Masker::clear(uint32_t begin, uint32_t end, TokenMask& out) const {
+  const auto nodes = trie_->nodes();
+  const size_t last = end < nodes.size() ? nodes[end].first_token : trie_->tokens().size();
+  for (size_t i = nodes[begin].first_token; i < last; ++i) out.remove(trie_->tokens()[i]);
 }
 
 void Masker::set(Level& level, const Matcher& at) {
   level.place = places_.of(at);
   if (level.place == Places::kNone) level.own = at.clone();
+  level.length = level.quotes = 0;
+}
+
+void Masker::set(Level& level, const Level& at) {
+  level.place = at.place;
+  if (level.place == Places::kNone) level.own = at.own->clone();
+  level.length = level.quotes = 0;
 }
 
 const Matcher& Masker::matcher(const Level& level) const {
   return level.place >= 0 ? places_.at(level.place) : *level.own;
 }
 
+Matcher::Left Masker::left(const Level& level) const {
+  return level.place >= 0 ? places_.left(level.place) : level.own->left();
+}
+
 bool Masker::step(const Level& from, Level& to, uint8_t byte) {
   if (from.place >= 0) {
     to.place = places_.step(from.place, byte);
-    if (to.place != Places::kNone) return to.place >= 0;
+    if (to.place == Places::kDead) return false;
+  } else {
+    to.place = Places::kNone;
   }
-  std::unique_ptr<Matcher> next = matcher(from).clone();
-  if (!next->advance(byte)) return false;
-  to.place = places_.of(*next);
-  if (to.place == Places::kNone) to.own = std::move(next);
+  if (to.place == Places::kNone) {
+    if (!matcher(from).may_begin(byte)) return false;
+    std::unique_ptr<Matcher> next = matcher(from).clone();
+    if (!next->advance(byte)) return false;
+    to.place = from.place >= 0 ? Places::kNone : places_.of(*next);
+    if (to.place == Places::kNone) to.own = std::move(next);
+  }
+  to.length = from.length + (to.place >= 0 ? places_.grown(to.place) : to.own->grown());
+  to.quotes = from.quotes + (byte == '"');
   return true;
 }
 
-// Nodes [begin, end), whose parents' place is `at`.
-void Masker::walk(uint32_t begin, uint32_t end, const Matcher& at, TokenMask& out,
-                  std::vector<uint32_t>* exits) {
+void Masker::walk(uint32_t begin, uint32_t end, TokenMask& out, const Matcher* exact,
+                  const std::string* before) {
   if (begin == end) return;
   const auto nodes = trie_->nodes();
   const size_t offset = nodes[begin].depth - 1u;
-  if (levels_.size() <= kMaxPieceBytes) levels_.resize(kMaxPieceBytes + 1);
-  set(levels_[0], at);
   for (uint32_t i = begin; i < end;) {
     const TokenTrie::Node& node = nodes[i];
-    Level& here = levels_[node.depth - offset];
-    if (!step(levels_[node.depth - offset - 1], here, node.byte)) {
-      i = node.next;
-      continue;
+    const size_t depth = node.depth - offset;
+    Level& here = levels_[depth];
+    path_.resize(depth - 1);
+    path_ += static_cast<char>(node.byte);
+    bool good = step(levels_[depth - 1], here, node.byte);
+    if (good && exact && node.byte == '"' && here.quotes > 1) {
+      const auto whole = exact->clone();
+      good = whole->advance(*before) && whole->advance(path_);
     }
-    const auto left = here.place >= 0 ? places_.left(here.place) : here.own->left();
-    if (left != Matcher::Left::no && exits) exits->push_back(i);
-    if (left != Matcher::Left::surely) put(node, out);
-    i = left == Matcher::Left::surely ? node.next : i + 1;
+    if (good) put(node, out);
+    i = good ? i + 1 : node.next;
   }
 }
 
-PartMaskPtr Masker::part(const Matcher& at, size_t i) {
-  const Matcher::PartKey key = at.part_key(i);
-  const bool free_text = key.owner == any_text().get();
-  if (free_text) {
-    const std::lock_guard lock(trie_->mutex_);
-    if (const auto found = trie_->free_text_.find(key); found != trie_->free_text_.end())
-      return found->second;
-  } else if (const auto found = parts_.find(key); found != parts_.end()) {
-    return found->second;
+// All that may come inside, by the whole tree.
+void Masker::walk_part(const Matcher& inside, PartMask& out, std::vector<uint8_t>* length) {
+  const auto nodes = trie_->nodes();
+  set(levels_[0], inside);
+  for (uint32_t i = 0; i < nodes.size();) {
+    const TokenTrie::Node& node = nodes[i];
+    Level& here = levels_[node.depth];
+    path_.resize(node.depth - 1u);
+    path_ += static_cast<char>(node.byte);
+    if (!step(levels_[node.depth - 1u], here, node.byte)) {
+      i = node.next;
+      continue;
+    }
+    const auto how = left(here);
+    if (how != Matcher::Left::no) out.exits.push_back({i, matcher(here).exit(), here.length, path_});
+    if (how != Matcher::Left::surely) {
+      put(node, out.inside);
+      if (length)
+        for (uint32_t t = 0; t < node.n_tokens; ++t)
+          (*length)[static_cast<size_t>(trie_->tokens()[node.first_token + t])] =
+              static_cast<uint8_t>(here.length);
+    }
+    i = how == Matcher::Left::surely ? node.next : i + 1;
   }
-  auto made = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}});
-  walk(0, static_cast<uint32_t>(trie_->nodes().size()), *at.inside(i), made->inside, &made->exits);
-  if (free_text) {
-    const std::lock_guard lock(trie_->mutex_);
-    trie_->free_text_[key] = made;
-  } else {
-    parts_[key] = made;
+}
+
+TextMask& Masker::text(bool escapes) {
+  const std::lock_guard lock(trie_->mutex_);
+  std::shared_ptr<TextMask>& known = trie_->text_[escapes];
+  if (known) return *known;
+  auto made = std::make_shared<TextMask>();
+  made->length.resize(static_cast<size_t>(trie_->n_tokens()));
+  made->bounded.resize(kMaxPieceBytes);
+  auto all = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}});
+  walk_part(*text_inside(*any_text(), {}, escapes), *all, &made->length);
+  made->all = std::move(all);
+  known = std::move(made);
+  return *known;
+}
+
+const TokenMask& Masker::bounded(TextMask& text, int64_t most) {
+  const std::lock_guard lock(trie_->mutex_);
+  auto& known = text.bounded[static_cast<size_t>(most)];
+  if (known) return *known;
+  auto made = std::make_shared<TokenMask>(text.all->inside);
+  for (const int32_t id : trie_->tokens())
+    if (text.length[static_cast<size_t>(id)] > most) made->remove(id);
+  known = std::move(made);
+  return *known;
+}
+
+// The state of any_text() that this one is like: what can follow, and where it may end, are the same.
+int32_t Masker::free_as(const Dfa& dfa, int32_t state) {
+  const Dfa& any = *any_text();
+  std::vector<int8_t>& as = free_[&dfa].as;
+  if (as.empty()) as.assign(static_cast<size_t>(dfa.size()), -2);
+  if (as[static_cast<size_t>(state)] != -2) return as[static_cast<size_t>(state)];
+  const int32_t label = dfa.label[static_cast<size_t>(state)];
+  // Most that are not are told apart by one letter.
+  bool good = label >= 0 && dfa.step(state, 'a') >= 0;
+  std::map<int32_t, int32_t> like{{state, 0}};
+  std::vector<int32_t> open{state};
+  while (good && !open.empty()) {
+    const int32_t s = open.back(), a = like[s];
+    open.pop_back();
+    good = (a == 0 ? label : -1) == dfa.label[static_cast<size_t>(s)];
+    for (int b = 0; b < 256 && good; ++b) {
+      const int32_t to = dfa.step(s, static_cast<uint8_t>(b)), other = any.step(a, static_cast<uint8_t>(b));
+      if (to < 0 || other < 0) {
+        good = (to < 0) == (other < 0);
+        continue;
+      }
+      const auto [found, fresh] = like.emplace(to, other);
+      good = found->second == other && like.size() <= 64;
+      if (fresh) open.push_back(to);
+    }
+  }
+  if (good)
+    for (const auto& [s, a] : like) as[static_cast<size_t>(s)] = static_cast<int8_t>(a);
+  else
+    as[static_cast<size_t>(state)] = -1;
+  return as[static_cast<size_t>(state)];
+}
+
+// Most of what a pattern or a key may be is any text once its beginning is past: where that is so, the tree
+// is not walked again.
+PartMaskPtr Masker::part_of_text(const Matcher& inside, const TextMask& text) {
+  auto made = std::make_shared<PartMask>(*text.all);
+  const std::vector<PartMask::Exit>& ends = text.all->exits;
+  made->exits.clear();
+  const auto nodes = trie_->nodes();
+  const Dfa& any = *any_text();
+  std::vector<int32_t> states(kMaxPieceBytes + 1);  // of any_text(), by depth; -1: within an escape
+  set(levels_[0], inside);
+  for (uint32_t i = 0; i < nodes.size();) {
+    const TokenTrie::Node& node = nodes[i];
+    Level& here = levels_[node.depth];
+    path_.resize(node.depth - 1u);
+    path_ += static_cast<char>(node.byte);
+    if (!step(levels_[node.depth - 1u], here, node.byte)) {
+      clear(i, node.next, made->inside);
+      i = node.next;
+      continue;
+    }
+    const int32_t before = states[node.depth - 1u];
+    states[node.depth] =
+        before < 0 || node.byte == '\\' || node.byte == '"' ? -1 : any.step(before, node.byte);
+    if (left(here) == Matcher::Left::surely) {
+      made->exits.push_back({i, matcher(here).exit(), here.length, path_});
+      clear(i, node.next, made->inside);
+      i = node.next;
+      continue;
+    }
+    const Matcher::Text at = matcher(here).text();
+    if (states[node.depth] >= 0 && at.dfa && free_as(*at.dfa, at.state) == states[node.depth]) {
+      const auto first = std::upper_bound(ends.begin(), ends.end(), i,
+                                          [](uint32_t n, const PartMask::Exit& e) { return n < e.node; });
+      // Characters that are still open here end in a state with the label too.
+      int32_t end_state = at.state;
+      for (uint8_t b = 0xBF; at.dfa->label[static_cast<size_t>(end_state)] < 0;)
+        end_state = at.dfa->step(end_state, at.dfa->step(end_state, b) >= 0 ? b : uint8_t{0x80});
+      for (auto e = first; e != ends.end() && e->node < node.next; ++e)
+        made->exits.push_back({e->node, at.dfa->label[static_cast<size_t>(end_state)], e->length, e->path});
+      i = node.next;
+      continue;
+    }
+    put(node, made->inside);
+    ++i;
   }
   return made;
 }
 
+PartMaskPtr Masker::part(const Matcher& at, size_t i) {
+  const Matcher::PartKey key = at.part_key(i);
+  const auto found = parts_.find(key);
+  if (found != parts_.end()) return found->second;
+  const auto inside = at.inside(i);
+  const Matcher::Text place = inside->text();
+  PartMaskPtr made;
+  if (place.dfa == any_text().get() && place.state == 0) {
+    made = text(place.escapes).all;
+  } else {
+    // Is it free text soon?
+    int n_free = 0;
+    if (place.dfa)
+      for (const uint8_t b : {'e', 'x', 'Q', '~'})
+        if (const int32_t to = place.dfa->step(place.state, b); to >= 0)
+          n_free += free_as(*place.dfa, to) >= 0;
+    if (n_free > 1) {
+      made = part_of_text(*inside, text(place.escapes));
+    } else {
+      auto all = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}});
+      walk_part(*inside, *all, nullptr);
+      made = std::move(all);
+    }
+  }
+  parts_[key] = made;
+  return made;
+}
+
+void Masker::add_exits(const Matcher& at, size_t i, const PartMask& part, TokenMask& out) {
+  const auto nodes = trie_->nodes();
+  const Matcher::Room room = at.room(i);
+  const std::vector<std::string> refused = at.refused(i);
+  struct Outside {
+    int32_t kind;
+    bool dead, vague;
+    Level level;
+  };
+  std::vector<Outside> known;
+  for (const PartMask::Exit& exit : part.exits) {
+    if (exit.length < room.least || (room.most >= 0 && exit.length > room.most)) continue;
+    auto outside =
+        std::find_if(known.begin(), known.end(), [&](const Outside& o) { return o.kind == exit.kind; });
+    if (outside == known.end()) {
+      const auto after = at.outside(i, exit.kind);
+      known.push_back({exit.kind, !after, at.vague(i, exit.kind), {}});
+      outside = known.end() - 1;
+      if (after) set(outside->level, *after);
+    }
+    if (outside->dead) continue;
+    if (outside->vague && std::find(refused.begin(), refused.end(), exit.path) != refused.end()) continue;
+    put(nodes[exit.node], out);
+    if (exit.node + 1 == nodes[exit.node].next) continue;
+    set(levels_[0], outside->level);
+    walk(exit.node + 1, nodes[exit.node].next, out, outside->vague ? &at : nullptr, &exit.path);
+  }
+}
+
 TokenMaskPtr Masker::make(const Matcher& at) {
   auto out = std::make_shared<TokenMask>(trie_->n_tokens());
-  const auto nodes = trie_->nodes();
+  const auto n_nodes = static_cast<uint32_t>(trie_->nodes().size());
+  if (levels_.empty()) levels_.resize(kMaxPieceBytes + 1);
   const size_t n = at.n_parts();
-  if (n == 0) walk(0, static_cast<uint32_t>(nodes.size()), at, *out, nullptr);
+  if (n == 0) {
+    set(levels_[0], at);
+    walk(0, n_nodes, *out);
+  }
   for (size_t i = 0; i < n; ++i) {
-    const PartMaskPtr inside = part(at, i);
-    out->add(inside->inside);
-    const auto outside = inside->exits.empty() ? nullptr : at.outside(i);
-    if (!outside) continue;
-    for (const uint32_t exit : inside->exits) {
-      put(nodes[exit], *out);
-      walk(exit + 1, nodes[exit].next, *outside, *out, nullptr);
+    if (!at.part_key(i).owner) {
+      set(levels_[0], *at.inside(i));
+      walk(0, n_nodes, *out);
+      continue;
     }
+    const PartMaskPtr inside = part(at, i);
+    const int64_t most = at.room(i).most;
+    if (most >= 0 && most < static_cast<int64_t>(kMaxPieceBytes))
+      out->add_both(inside->inside, bounded(text(true), most));
+    else
+      out->add(inside->inside);
+    add_exits(at, i, *inside, *out);
   }
   return out;
 }

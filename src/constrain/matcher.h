@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "constrain/dfa.h"
 
@@ -25,19 +27,42 @@ class Matcher {
   // A matcher may be seen as parts, one of whose texts must follow: each is a place inside something (a rule,
   // a string), from which what may come until that ends is told without knowing what it stands in. Equal
   // keys: equal insides. No parts: it cannot be seen so.
+  // An owner of null: inside(i) is the part itself, all of it, and is not met again.
   struct PartKey {
-    const void* owner;
-    int64_t state;
+    const void* owner = nullptr;
+    int64_t state = 0;
+    std::vector<uint64_t> set;
     auto operator<=>(const PartKey&) const = default;
   };
   virtual size_t n_parts() const { return 0; }
   virtual PartKey part_key(size_t) const { return {}; }
-  virtual std::unique_ptr<Matcher> inside(size_t) const { return nullptr; }  // alone
+  virtual std::unique_ptr<Matcher> inside(size_t) const { return nullptr; }
+  // Where it has ended, in one of the ways that exit() tells apart; null: dead.
+  virtual std::unique_ptr<Matcher> outside(size_t, int32_t) const { return nullptr; }
+  // How many code points must still come inside, and may (-1: no bound).
+  struct Room {
+    int64_t least = 0, most = -1;
+  };
+  virtual Room room(size_t) const { return {}; }
+  // Ends that cannot be, as the bytes from here to there.
+  virtual std::vector<std::string> refused(size_t) const { return {}; }
+  // outside() stands for several ways to end there, which may part again at a quote.
+  virtual bool vague(size_t, int32_t) const { return false; }
+
+  // Of inside(): has it ended with the last byte? How? Did that byte begin a code point?
   enum class Left : uint8_t { no, maybe, surely };
-  virtual Left left() const { return Left::no; }  // of inside(): has it ended with the last byte?
-  virtual std::unique_ptr<Matcher> outside(size_t) const {
-    return nullptr;
-  }  // where it has ended; null: dead
+  virtual Left left() const { return Left::no; }
+  virtual int32_t exit() const { return 0; }
+  virtual bool grown() const { return false; }
+  // Of inside(): where its text is in an automaton, up to the quote that ends it.
+  struct Text {
+    const Dfa* dfa = nullptr;
+    int32_t state = 0;
+    bool escapes = false;  // may characters be written as escapes?
+  };
+  virtual Text text() const { return {}; }
+
+  virtual bool may_begin(uint8_t) const { return true; }  // false: surely not
 
   bool advance(std::string_view text) {
     for (const char c : text)

@@ -14,7 +14,7 @@ int32_t Places::of(const Matcher& at) {
   }
   if (full()) return kNone;
   const auto number = static_cast<int32_t>(entries_.size());
-  entries_.push_back({at.clone(), nullptr, at.left()});
+  entries_.push_back({at.clone(), nullptr, at.left(), at.grown()});
   by_hash_.emplace(hash, number);
   return number;
 }
@@ -25,6 +25,7 @@ int32_t Places::find_step(int32_t place, uint8_t byte) {
     next = std::make_unique<std::array<int32_t, 256>>();
     next->fill(kUnknown);
   }
+  if (!entries_[static_cast<size_t>(place)].at->may_begin(byte)) return (*next)[byte] = kDead;
   const auto to = entries_[static_cast<size_t>(place)].at->clone();
   const int32_t number = to->advance(byte) ? of(*to) : kDead;
   (*entries_[static_cast<size_t>(place)].next)[byte] = number;

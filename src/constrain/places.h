@@ -26,6 +26,7 @@ class Places {
   }
   const Matcher& at(int32_t place) const { return *entries_[static_cast<size_t>(place)].at; }
   Matcher::Left left(int32_t place) const { return entries_[static_cast<size_t>(place)].left; }
+  bool grown(int32_t place) const { return entries_[static_cast<size_t>(place)].grown; }
   size_t size() const { return entries_.size(); }
   bool full() const { return size() >= kMost; }
   void clear();
@@ -37,6 +38,7 @@ class Places {
     std::unique_ptr<Matcher> at;
     std::unique_ptr<std::array<int32_t, 256>> next;
     Matcher::Left left;
+    bool grown;
   };
   int32_t find_step(int32_t place, uint8_t byte);
   std::vector<Entry> entries_;

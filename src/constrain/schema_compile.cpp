@@ -366,7 +366,33 @@ class Compiler {
         if (label >= 0 && !any(o.classes[static_cast<size_t>(label)].nodes)) label = -1;
       o.keys = trim(o.keys);
       o.reach = reachable(o);
+      o.endless = is_endless(o);
     }
+  }
+
+  // By loops of a single byte; where there are others alone, false is no error.
+  static bool is_endless(const ObjectShape& o) {
+    const auto n = static_cast<size_t>(o.keys.size()), width = static_cast<size_t>(o.keys.n_classes);
+    const size_t words = n ? o.reach[0].size() : 0;
+    std::vector<std::vector<uint64_t>> looped(n, std::vector<uint64_t>(words));
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t s = n; s-- > 0;)
+        for (size_t c = 0; c < width; ++c) {
+          const int32_t to = o.keys.next[s * width + c];
+          if (to < 0) continue;
+          const auto& more = static_cast<size_t>(to) == s ? o.reach[s] : looped[static_cast<size_t>(to)];
+          for (size_t w = 0; w < words; ++w) {
+            changed = changed || (more[w] & ~looped[s][w]) != 0;
+            looped[s][w] |= more[w];
+          }
+        }
+    }
+    for (size_t s = 0; s < n; ++s)
+      for (size_t c = 0; c < o.classes.size(); ++c)
+        if (o.classes[c].name < 0 && ((o.reach[s][c / 64] & ~looped[s][c / 64]) >> (c % 64) & 1))
+          return false;
+    return true;
   }
 
   static std::vector<std::vector<uint64_t>> reachable(const ObjectShape& o) {

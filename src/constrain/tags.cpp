@@ -93,17 +93,31 @@ class TagsMatcher : public Matcher {
                        [](const Thread& t) { return t.content.at && t.content.at->remembers(); });
   }
 
+  Room room(size_t i) const override { return threads_[0].content.at->room(i); }
+  std::vector<std::string> refused(size_t i) const override { return threads_[0].content.at->refused(i); }
+  bool vague(size_t i, int32_t exit) const override { return threads_[0].content.at->vague(i, exit); }
+  bool may_begin(uint8_t byte) const override {
+    return std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) {
+      return t.mode != Mode::content || t.content.at->may_begin(byte);
+    });
+  }
+
   // While a tag's content is all that is open, its parts are the parts.
   size_t n_parts() const override {
-    return threads_.size() == 1 && threads_[0].mode == Mode::content ? threads_[0].content.at->n_parts() : 0;
+    if (threads_.size() != 1 || threads_[0].mode != Mode::content) return 0;
+    const Matcher& content = *threads_[0].content.at;
+    const size_t n = content.n_parts();
+    for (size_t i = 0; i < n; ++i)
+      if (!content.part_key(i).owner) return 0;
+    return n;
   }
   PartKey part_key(size_t i) const override { return threads_[0].content.at->part_key(i); }
   std::unique_ptr<Matcher> inside(size_t i) const override { return threads_[0].content.at->inside(i); }
-  std::unique_ptr<Matcher> outside(size_t i) const override {
+  std::unique_ptr<Matcher> outside(size_t i, int32_t exit) const override {
     auto out = std::make_unique<TagsMatcher>(*this);
     Thread t = std::move(out->threads_[0]);
     out->threads_.clear();
-    t.content.at = t.content.at->outside(i);
+    t.content.at = t.content.at->outside(i, exit);
     if (!t.content.at) return nullptr;
     out->add(std::move(t));
     return out;
