@@ -141,7 +141,7 @@ void Masker::walk_part(const Matcher& inside, PartMask& out, std::vector<uint8_t
       continue;
     }
     const auto how = left(here);
-    if (how != Matcher::Left::no) out.exits.push_back({i, matcher(here).exit(), here.length, path_});
+    if (how != Matcher::Left::no) out.exits.push_back({i, matcher(here).way_out(), here.length, path_});
     if (how != Matcher::Left::surely) {
       put(node, out.inside);
       if (length)
@@ -235,7 +235,7 @@ PartMaskPtr Masker::part_of_text(const Matcher& inside, const TextMask& text) {
     states[node.depth] =
         before < 0 || node.byte == '\\' || node.byte == '"' ? -1 : any.step(before, node.byte);
     if (left(here) == Matcher::Left::surely) {
-      made->exits.push_back({i, matcher(here).exit(), here.length, path_});
+      made->exits.push_back({i, matcher(here).way_out(), here.length, path_});
       clear(i, node.next, made->inside);
       i = node.next;
       continue;

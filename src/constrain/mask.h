@@ -35,7 +35,7 @@ using TokenMaskPtr = std::shared_ptr<const TokenMask>;
 struct PartMask {
   struct Exit {
     uint32_t node;     // of the tree
-    int32_t kind;      // Matcher::exit()
+    int32_t kind;      // Matcher::way_out()
     int64_t length;    // code points
     std::string path;  // all bytes up to there
   };

@@ -37,7 +37,7 @@ class Matcher {
   virtual size_t n_parts() const { return 0; }
   virtual PartKey part_key(size_t) const { return {}; }
   virtual std::unique_ptr<Matcher> inside(size_t) const { return nullptr; }
-  // Where it has ended, in one of the ways that exit() tells apart; null: dead.
+  // Where it has ended, in one of the ways that way_out() tells apart; null: dead.
   virtual std::unique_ptr<Matcher> outside(size_t, int32_t) const { return nullptr; }
   // How many code points must still come inside, and may (-1: no bound).
   struct Room {
@@ -52,7 +52,7 @@ class Matcher {
   // Of inside(): has it ended with the last byte? How? Did that byte begin a code point?
   enum class Left : uint8_t { no, maybe, surely };
   virtual Left left() const { return Left::no; }
-  virtual int32_t exit() const { return 0; }
+  virtual int32_t way_out() const { return 0; }
   virtual bool grown() const { return false; }
   // Of inside(): where its text is in an automaton, up to the quote that ends it.
   struct Text {

@@ -67,7 +67,7 @@ class KeyInside : public Inside {
     const auto& o = static_cast<const KeyInside&>(other);
     return shape_ == o.shape_ && same_place(o) && allowed_ == o.allowed_;
   }
-  int32_t exit() const override { return label(); }
+  int32_t way_out() const override { return label(); }
 
  protected:
   const Dfa& dfa() const override { return shape_->keys; }

@@ -10,7 +10,7 @@
 namespace ingle::constrain {
 
 std::unique_ptr<Matcher> text_inside(const Dfa& dfa, const StringCursor& at, bool escapes);
-// `allowed`: the classes that the key may turn out to be; exit() tells which.
+// `allowed`: the classes that the key may turn out to be; way_out() tells which.
 std::unique_ptr<Matcher> key_inside(const ObjectShape& shape, const StringCursor& at,
                                     const std::vector<uint64_t>& allowed);
 
