@@ -350,8 +350,9 @@ std::vector<OptionRow> engine_table() {
           "Of the prompt tokens, what each lower band gets at least. 0: bands are strict."),
       flag_row<&EngineOptions::no_evict>(
           "no_evict", "1 sets aside what a request may ever take, so that none is computed twice."),
-      flag_row<&EngineOptions::share_prefixes>("share_prefixes",
-                                               "1 computes the beginning of requests that begin alike once."),
+      flag_row<&EngineOptions::share_prefixes>(
+          "share_prefixes",
+          "1 keeps what was computed of beginnings, as long as it fits, for requests that begin alike."),
       flag_row<&EngineOptions::own_thread>("own_thread", "0: nothing happens but in ingle_engine_step."),
       int_row<&EngineOptions::schedule_seed>("schedule_seed", 0, kMaxInt64,
                                              "Not 0: free choices of the schedule are random, for tests."),

@@ -47,7 +47,7 @@ struct EngineOptions {
   int32_t prefills = 4;           // prompts that share a step, [1, 64]
   double band_share = 0;          // of the prompt tokens, what each lower band gets at least, [0, 0.3]
   bool no_evict = false;          // set aside what a request may ever take, so that none is computed twice
-  bool share_prefixes = true;     // requests that begin alike compute the beginning once
+  bool share_prefixes = true;     // what was computed of a beginning is not computed again, as long as it fits
   bool own_thread = true;         // false: nothing happens but in step()
   uint64_t schedule_seed = 0;     // not 0: free choices of the schedule are random; for tests
   // Called with each event on a thread of its own instead of next(). It must not throw, nor destroy the
@@ -73,7 +73,9 @@ struct EngineStats {
   int64_t preemptions = 0, steps = 0;
   // Now.
   int64_t running = 0, waiting = 0, waiting_tokens = 0;
-  uint64_t state_bytes = 0, state_budget_bytes = 0;
+  uint64_t state_bytes = 0, state_budget_bytes = 0;  // with what is kept of earlier prompts and answers:
+  uint64_t prefix_bytes = 0;                         // pages that go as soon as they are needed
+  int64_t prefix_blocks = 0, prefix_evictions = 0;   // of 32 tokens; evictions since the engine was made
   double estimated_wait_s = 0;
   // Seconds.
   Histogram queue, first_token, between_tokens, prefill, decode, end_to_end;

@@ -120,6 +120,7 @@ EngineCore::EngineCore(const Model& model, const EngineOptions& options, EngineH
       most_tokens_(kUnbounded) {
   if (!hooks_.clock) hooks_.clock = machine_clock;
   for (const backends::PlanRotation& r : plan_->rotations) turns_by_length_ |= r.trained > 0;
+  if (options_.share_prefixes && !turns_by_length_) index_ = std::make_unique<kv::PrefixIndex>(*pool_);
   live_.resize(static_cast<size_t>(schedule_.max_running) + static_cast<size_t>(schedule_.max_queued));
   const int64_t most = options_.max_running;
   runner_->make_room(most + std::min<int64_t>(options_.prefill_chunk, 64), most, most);
@@ -150,7 +151,10 @@ void EngineCore::submit(PreparedRequest request) {
     emit(*live, live->answer->finish({}, Finish::length));
     return;
   }
-  if (options_.share_prefixes) follow(n, *live);
+  if (index_) {
+    n.cached = index_->peek(live->tokens, key_of(*live), n.prompt - 1);
+    follow(n, *live);
+  }
   const engine::Submitted put = scheduler_.submit(n);
   if (put.slot == kNoSlot) {
     TokenEvent event = live->answer->finish({}, Finish::error);
@@ -167,8 +171,7 @@ void EngineCore::submit(PreparedRequest request) {
 
 // Somebody who computes the beginning of this prompt, and is not done with it.
 void EngineCore::follow(engine::NewRequest& n, const Live& live) const {
-  if (turns_by_length_) return;
-  int64_t best = kv::kPageTokens;
+  int64_t best = std::max<int64_t>(kv::kPageTokens, n.cached + 1);  // more than is there already
   for (const auto& [id, slot] : slots_) {
     const Live& other = *live_[static_cast<size_t>(slot)];
     if (other.salt != live.salt || other.tokens[0] != live.tokens[0]) continue;
@@ -200,15 +203,16 @@ void EngineCore::cancel(RequestId id) {
 }
 
 void EngineCore::begin(Live& live) {
-  if (live.admitted < 0) {
+  const bool first = live.admitted < 0;  // else it was preempted, and finds what was its own
+  if (first) {
     live.admitted = now();
     metrics_.queue.add(live.admitted - live.submitted);
     metrics_.prompt_length.add(static_cast<double>(live.n_prompt));
     metrics_.prompt_tokens += live.n_prompt;
   }
   try {
-    if (options_.share_prefixes && !turns_by_length_ && reuse(live)) {
-      metrics_.cached_tokens += live.computed();
+    if (index_ && reuse(live)) {
+      if (first) metrics_.cached_tokens += live.computed();
       live.computed_once = std::max(live.computed_once, live.computed());
     } else {
       live.state.emplace(*pool_);
@@ -219,29 +223,44 @@ void EngineCore::begin(Live& live) {
   scheduler_.admitted_with(live.slot, live.computed());
 }
 
-// The state of somebody who runs and has begun alike, shared up to where they part. Pages are copied when one
-// of them writes. (A prefix index is asked here too, and filled in settle() and forget().)
+// What others have computed of it: those that run, whose state is shared up to where the two part (pages are
+// copied when one of them writes), or what the index has kept of earlier ones.
 bool EngineCore::reuse(Live& live) {
   const Live* best = nullptr;
-  int64_t most = kv::kPageTokens - 1;
+  const auto mine = std::span<const TokenId>(live.tokens).first(live.tokens.size() - 1);
+  int64_t most = std::max(kv::kPageTokens - 1, index_->peek(mine, key_of(live)));
   for (const Slot slot : scheduler_.running()) {
     const Live* other = at(slot);
     if (!other || !other->state || other->salt != live.salt) continue;
-    const auto mine = std::span(live.tokens).first(live.tokens.size() - 1);
     const int64_t common =
         common_prefix(mine, std::span(other->tokens).first(static_cast<size_t>(other->computed())));
     if (common > most) most = common, best = other;
   }
-  if (!best) return false;
-  kv::SequenceState state = best->state->fork();
-  try {
-    // Where a window has let go of what would be seen it refuses; recurrent state goes back further.
-    if (state.truncate(most) < kv::kPageTokens) return false;
-  } catch (const Error&) {
-    return false;
+  if (best) {
+    try {
+      // Where a window has let go of what would be seen it refuses; recurrent state goes back further.
+      kv::SequenceState state = best->state->fork();
+      if (state.truncate(most) >= kv::kPageTokens) {
+        live.state.emplace(std::move(state));
+        return true;
+      }
+    } catch (const Error&) {
+    }
   }
-  live.state.emplace(std::move(state));
+  kv::PrefixMatch match = index_->match(mine, key_of(live));
+  if (match.n_matched == 0) return false;
+  live.state.emplace(std::move(match.state));
   return true;
+}
+
+// What it has computed may be found again. The index is a cache: what it cannot keep it does not.
+void EngineCore::keep(Live& live) noexcept {
+  if (!index_ || live.computed() < kv::kPageTokens) return;
+  try {
+    live.state->commit(0);  // what a failed step had reserved
+    index_->store(live.tokens, key_of(live), *live.state);
+  } catch (const std::exception&) {
+  }
 }
 
 // A slice ends where a pass does: positions may turn by the length of the pass that computes them, and each
@@ -332,7 +351,10 @@ void EngineCore::step(double target) {
     fail_with(s, Error(Code::out_of_memory, "engine",
                        format("the budget of {} bytes cannot hold the request's state", options_.state_bytes),
                        "raise state_bytes"));
-  for (const Slot s : plan.preempted) at(s)->state.reset();
+  for (const Slot s : plan.preempted) {
+    keep(*at(s));  // what memory allows of it is not computed again
+    at(s)->state.reset();
+  }
   for (const Slot s : plan.admitted) begin(*at(s));
 
   results_.assign(plan.slices.size(), {});
@@ -397,6 +419,7 @@ void EngineCore::settle(const Part& part, backends::StepStatus status, std::span
   metrics_.recomputed_tokens +=
       std::max<int64_t>(0, std::min(live.computed_once, live.computed()) - (live.computed() - part.n));
   live.computed_once = std::max(live.computed_once, live.computed());
+  if (live.computed() == live.n_prompt) keep(live);  // for those who come while it answers
   if (part.samples) choices_.push_back({&part, logits, {}, nullptr});
 }
 
@@ -504,6 +527,7 @@ void EngineCore::fail_with(Slot slot, const Error& error) {
 // Its pages go back at once.
 void EngineCore::forget(Slot slot) noexcept {
   if (!at(slot)) return;
+  keep(*at(slot));
   slots_.erase(at(slot)->id);
   live_[static_cast<size_t>(slot)].reset();
 }
@@ -517,6 +541,7 @@ void EngineCore::snapshot(EngineSnapshot& out) const {
   out.state_bytes = pool_->bytes_in_use();
   out.state_budget_bytes = pool_->budget_bytes();
   out.estimated_wait = scheduler_.estimated_wait();
+  if (index_) out.prefixes = index_->stats();
 }
 
 EngineStats EngineSnapshot::told() const {
@@ -538,6 +563,9 @@ EngineStats EngineSnapshot::told() const {
   s.state_bytes = state_bytes;
   s.state_budget_bytes = state_budget_bytes;
   s.estimated_wait_s = estimated_wait;
+  s.prefix_bytes = prefixes.bytes;
+  s.prefix_blocks = static_cast<int64_t>(prefixes.blocks);
+  s.prefix_evictions = static_cast<int64_t>(prefixes.blocks_evicted);
   s.queue = of(metrics.queue);
   s.first_token = of(metrics.first_token);
   s.between_tokens = of(metrics.between_tokens);

@@ -12,6 +12,7 @@
 #include "engine/metrics.h"
 #include "engine/scheduler.h"
 #include "ingle/engine.hpp"
+#include "kv/prefix_index.h"
 
 namespace ingle {
 
@@ -41,6 +42,7 @@ struct EngineSnapshot {
   int64_t preemptions = 0, running = 0, waiting = 0, waiting_tokens = 0;
   uint64_t state_bytes = 0, state_budget_bytes = 0;
   double estimated_wait = 0;
+  kv::PrefixStats prefixes;
 
   EngineStats told() const;
 };
@@ -108,6 +110,8 @@ class EngineCore {
   void follow(engine::NewRequest& n, const Live& live) const;
   void begin(Live& live);
   bool reuse(Live& live);
+  void keep(Live& live) noexcept;
+  kv::PrefixKey key_of(const Live& live) const { return {live.salt, {}}; }
   int64_t slice_length(const Live& live, int64_t planned) const;
   void take_part(const engine::PlannedSlice& slice, size_t index);
   bool run();
@@ -129,6 +133,7 @@ class EngineCore {
   engine::Runner* runner_;
   bool turns_by_length_ = false;  // a rotation that depends on the length of a pass
   std::shared_ptr<kv::StatePool> pool_;
+  std::unique_ptr<kv::PrefixIndex> index_;  // null: nothing is kept
   engine::SchedulerOptions schedule_;
   engine::Scheduler scheduler_;
   std::vector<std::unique_ptr<Live>> live_;  // [slot]

@@ -194,7 +194,7 @@ TEST_CASE("a request that outgrows the budget fails alone", "[api]") {
   REQUIRE(all[grows].error);
   CHECK(all[grows].error->code() == Code::out_of_memory);
   CHECK(all[is_short].text == std::string(20, 'y'));
-  CHECK(engine.stats().state_bytes == 0);
+  CHECK(bytes_of_requests(engine.stats()) == 0);
 }
 
 TEST_CASE("cancels and deadlines end a request within a step", "[api]") {
@@ -233,7 +233,7 @@ TEST_CASE("cancels and deadlines end a request within a step", "[api]") {
   pull();
   CHECK(all[other].text == "abcdefgh");
   CHECK(engine.stats().finished[static_cast<size_t>(Finish::deadline)] == 1);
-  CHECK(engine.stats().state_bytes == 0);
+  CHECK(bytes_of_requests(engine.stats()) == 0);
 }
 
 TEST_CASE("logits that are no numbers end their own request", "[api]") {
@@ -307,6 +307,31 @@ TEST_CASE("prompts that begin alike are computed once", "[api]") {
     else
       CHECK(s.cached_tokens == 0);
   }
+}
+
+TEST_CASE("what was computed earlier is found again, and goes when memory is needed", "[api]") {
+  const Runtime runtime = one_thread();
+  const Model model = scripted(runtime, std::string(50, 'y'));
+  EngineOptions o = by_hand();
+  o.state_bytes = 20 * 256;  // 640 tokens
+  Engine engine(model, o);
+  const auto cached_by = [&](const std::string& prompt) {
+    const int64_t before = engine.stats().cached_tokens;
+    const RequestId id = engine.submit(ask(prompt, 40));
+    CHECK(run(engine)[id].text == std::string(40, 'y'));
+    return engine.stats().cached_tokens - before;
+  };
+  const std::string first(200, 'a');
+  CHECK(cached_by(first) == 0);
+  CHECK(cached_by(first) == 199);
+  // A next turn has the answer too, all but the last token, which nobody computed.
+  CHECK(cached_by(first + std::string(40, 'y') + "and then?") == 239);
+  CHECK(engine.stats().prefix_bytes > 0);
+  for (const char c : {'b', 'c', 'd'}) CHECK(cached_by(std::string(500, c)) == 0);
+  CHECK(engine.stats().prefix_evictions > 0);
+  CHECK(engine.stats().state_bytes <= o.state_bytes);
+  CHECK(cached_by(first) < 199);  // some of it is gone
+  CHECK(bytes_of_requests(engine.stats()) == 0);
 }
 
 TEST_CASE("only equal salts share", "[api]") {
@@ -430,7 +455,7 @@ TEST_CASE("many threads submit, cancel and ask at once", "[api][concurrent]") {
       CHECK(told.text == std::string(40, 'y'));
   }
   CHECK(engine.stats().finished[static_cast<size_t>(Finish::cancelled)] == cancelled);
-  CHECK(engine.stats().state_bytes == 0);
+  CHECK(bytes_of_requests(engine.stats()) == 0);
 }
 
 TEST_CASE("an engine may go while it works", "[api][concurrent]") {
@@ -542,7 +567,7 @@ TEST_CASE("a seed replays the engine on modelled time", "[api]") {
   CHECK(ended(Finish::deadline) > 5);
   CHECK(ended(Finish::error) == 0);
   CHECK(a.stats.preemptions > 0);
-  CHECK(a.stats.state_bytes == 0);
+  CHECK(bytes_of_requests(a.stats) == 0);
   int64_t all = 0;
   for (const int64_t n : a.stats.finished) all += n;
   CHECK(all == 400);

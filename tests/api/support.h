@@ -31,6 +31,11 @@ inline Runtime one_thread() {
 
 inline std::string tiny_model() { return data_path("models/qwen2-q8_0.gguf"); }
 
+// What is held beside what is kept for later.
+inline int64_t bytes_of_requests(const EngineStats& s) {
+  return static_cast<int64_t>(s.state_bytes) - static_cast<int64_t>(s.prefix_bytes);
+}
+
 // The code of the error that f raises; ok when it raises none.
 template <class F>
 Code code_of(F f) {
