@@ -95,6 +95,8 @@ Value told(const EngineStats& s) {
                 {"prefix_bytes", static_cast<int64_t>(s.prefix_bytes)},
                 {"prefix_blocks", s.prefix_blocks},
                 {"prefix_evictions", s.prefix_evictions},
+                {"prefix_spilled", s.prefix_spilled},
+                {"prefix_loaded", s.prefix_loaded},
                 {"estimated_wait_s", s.estimated_wait_s},
                 {"queue_s", histogram(s.queue)},
                 {"first_token_s", histogram(s.first_token)},

@@ -353,6 +353,11 @@ std::vector<OptionRow> engine_table() {
       flag_row<&EngineOptions::share_prefixes>(
           "share_prefixes",
           "1 keeps what was computed of beginnings, as long as it fits, for requests that begin alike."),
+      text_row<&EngineOptions::prefix_folder>(
+          "prefix_folder",
+          "A folder that exists: what goes for want of memory goes there, and is read again. Empty: none."),
+      int_row<&EngineOptions::prefix_folder_bytes>("prefix_folder_bytes", 0, kMaxInt64,
+                                                   "Bound on what is in it, in bytes."),
       flag_row<&EngineOptions::own_thread>("own_thread", "0: nothing happens but in ingle_engine_step."),
       int_row<&EngineOptions::schedule_seed>("schedule_seed", 0, kMaxInt64,
                                              "Not 0: free choices of the schedule are random, for tests."),
@@ -365,6 +370,9 @@ std::vector<OptionRow> request_table() {
       text_row<&Request::tenant>("tenant", "Whose the request is: tenants of a band are served alike."),
       float_row<&Request::deadline_s>("deadline_s", 0, 1e8,
                                       "Seconds after which it ends with the finish \"deadline\". 0: none."),
+      float_row<&Request::keep_s>(
+          "keep_s", 0, 1e8,
+          "Seconds for which what its prompt computed is kept, though others need the memory."),
       text_row<&Request::salt>("salt", "Only requests with the same salt share computed prefixes."),
   };
 }

@@ -26,6 +26,7 @@ struct Request {
   std::string tenant;     // whose it is: tenants of a band are served alike
   double deadline_s = 0;  // seconds from now after which it ends with Finish::deadline; 0: none
   std::string salt;       // only requests with the same salt share computed prefixes
+  double keep_s = 0;      // what its prompt computed is kept for so long, though others need the memory
 };
 
 struct EngineEvent {
@@ -47,9 +48,13 @@ struct EngineOptions {
   int32_t prefills = 4;           // prompts that share a step, [1, 64]
   double band_share = 0;          // of the prompt tokens, what each lower band gets at least, [0, 0.3]
   bool no_evict = false;          // set aside what a request may ever take, so that none is computed twice
-  bool share_prefixes = true;     // what was computed of a beginning is not computed again, as long as it fits
-  bool own_thread = true;         // false: nothing happens but in step()
-  uint64_t schedule_seed = 0;     // not 0: free choices of the schedule are random; for tests
+  bool share_prefixes = true;  // what was computed of a beginning is not computed again, as long as it fits
+  // A folder that exists: what goes for want of memory goes there, up to so many bytes, and is read again
+  // where that is quicker than computing. One engine at a time; another model's is not read. Empty: none.
+  std::string prefix_folder;
+  uint64_t prefix_folder_bytes = uint64_t{1} << 30;
+  bool own_thread = true;      // false: nothing happens but in step()
+  uint64_t schedule_seed = 0;  // not 0: free choices of the schedule are random; for tests
   // Called with each event on a thread of its own instead of next(). It must not throw, nor destroy the
   // engine.
   std::function<void(const EngineEvent&)> on_event;
@@ -75,6 +80,7 @@ struct EngineStats {
   int64_t running = 0, waiting = 0, waiting_tokens = 0;
   uint64_t state_bytes = 0, state_budget_bytes = 0;  // with what is kept of earlier prompts and answers:
   uint64_t prefix_bytes = 0;                         // pages that go as soon as they are needed
+  int64_t prefix_spilled = 0, prefix_loaded = 0;     // blocks, to and from prefix_folder
   int64_t prefix_blocks = 0, prefix_evictions = 0;   // of 32 tokens; evictions since the engine was made
   double estimated_wait_s = 0;
   // Seconds.

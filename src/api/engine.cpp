@@ -113,6 +113,8 @@ PreparedRequest Engine::Impl::prepare(const Request& r) const {
   if (!(r.deadline_s >= 0 && r.deadline_s <= kLongest))
     fail(Code::invalid_argument, "deadline",
          format("is {} seconds, expected 0 to {}", r.deadline_s, kLongest));
+  if (!(r.keep_s >= 0 && r.keep_s <= kLongest))
+    fail(Code::invalid_argument, "keep", format("is {} seconds, expected 0 to {}", r.keep_s, kLongest));
   check(r.generate);
   PreparedRequest p;
   if (const auto* ids = std::get_if<std::vector<TokenId>>(&r.prompt))
@@ -140,6 +142,7 @@ PreparedRequest Engine::Impl::prepare(const Request& r) const {
   p.band = r.band;
   p.tenant = hash_of(r.tenant);
   p.salt = r.salt;
+  p.keep = r.keep_s;
   p.submitted = core.now();
   if (r.deadline_s > 0) p.deadline = p.submitted + r.deadline_s;
   return p;

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "kv/block_tier.h"
 #include "kv/state.h"
 
 namespace ingle {
@@ -105,6 +106,7 @@ EngineCore::Live::Live(PreparedRequest&& r)
       sampler(std::move(r.sampler)),
       salt(std::move(r.salt)),
       submitted(r.submitted),
+      keep(r.keep),
       calls_host(r.calls_host) {}
 
 EngineCore::EngineCore(const Model& model, const EngineOptions& options, EngineHooks hooks)
@@ -120,10 +122,31 @@ EngineCore::EngineCore(const Model& model, const EngineOptions& options, EngineH
       most_tokens_(kUnbounded) {
   if (!hooks_.clock) hooks_.clock = machine_clock;
   for (const backends::PlanRotation& r : plan_->rotations) turns_by_length_ |= r.trained > 0;
-  if (options_.share_prefixes && !turns_by_length_) index_ = std::make_unique<kv::PrefixIndex>(*pool_);
+  if (options_.share_prefixes && !turns_by_length_) open_index();
   live_.resize(static_cast<size_t>(schedule_.max_running) + static_cast<size_t>(schedule_.max_queued));
   const int64_t most = options_.max_running;
   runner_->make_room(most + std::min<int64_t>(options_.prefill_chunk, 64), most, most);
+}
+
+void EngineCore::open_index() {
+  // What a disk of no special kind reads; what it takes less time to compute is not read.
+  constexpr double kBytesPerSecond = 300e6;
+  kv::PrefixOptions o;
+  if (!options_.prefix_folder.empty()) {
+    kv::DiskTierOptions tier;
+    tier.folder = options_.prefix_folder;
+    tier.max_bytes = options_.prefix_folder_bytes;
+    tier.fingerprint = model_.impl()->fingerprint();
+    o.tier = std::make_shared<kv::DiskTier>(std::move(tier));
+    o.cheaper_to_load = [this](int64_t start, int64_t n, uint64_t bytes) {
+      if (!scheduler_.cost_model().ready()) return true;
+      engine::StepLoad load;
+      load.add(start, n);
+      const double computing = scheduler_.cost_model().predict(load) - scheduler_.cost_model().base();
+      return static_cast<double>(bytes) / kBytesPerSecond < computing;
+    };
+  }
+  index_ = std::make_unique<kv::PrefixIndex>(*pool_, std::move(o));
 }
 
 void EngineCore::check_fits(int64_t prompt, int64_t max_tokens) const {
@@ -254,11 +277,17 @@ bool EngineCore::reuse(Live& live) {
 }
 
 // What it has computed may be found again. The index is a cache: what it cannot keep it does not.
-void EngineCore::keep(Live& live) noexcept {
+void EngineCore::keep(Live& live, double seconds) noexcept {
   if (!index_ || live.computed() < kv::kPageTokens) return;
+  kv::Retention retention;
+  if (seconds > 0) {
+    const auto now_us = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::steady_clock::now().time_since_epoch());
+    retention.keep_until_us = now_us.count() + static_cast<int64_t>(seconds * 1e6);
+  }
   try {
     live.state->commit(0);  // what a failed step had reserved
-    index_->store(live.tokens, key_of(live), *live.state);
+    index_->store(live.tokens, key_of(live), *live.state, retention);
   } catch (const std::exception&) {
   }
 }
@@ -274,6 +303,7 @@ int64_t EngineCore::slice_length(const Live& live, int64_t planned) const {
 
 void EngineCore::denied(Live& live, engine::SliceResult& result, const Error& error) {
   const bool alone = scheduler_.n_running() <= 1;
+  if (alone && index_ && live.denied + 2 == kMostDenials) index_->clear();  // what was to be kept is in the way
   if (alone && ++live.denied >= kMostDenials) {
     result.outcome = SliceOutcome::ended;
     fail_with(live.slot, error);
@@ -419,7 +449,7 @@ void EngineCore::settle(const Part& part, backends::StepStatus status, std::span
   metrics_.recomputed_tokens +=
       std::max<int64_t>(0, std::min(live.computed_once, live.computed()) - (live.computed() - part.n));
   live.computed_once = std::max(live.computed_once, live.computed());
-  if (live.computed() == live.n_prompt) keep(live);  // for those who come while it answers
+  if (live.computed() == live.n_prompt) keep(live, live.keep);  // for those who come while it answers
   if (part.samples) choices_.push_back({&part, logits, {}, nullptr});
 }
 
@@ -565,6 +595,8 @@ EngineStats EngineSnapshot::told() const {
   s.estimated_wait_s = estimated_wait;
   s.prefix_bytes = prefixes.bytes;
   s.prefix_blocks = static_cast<int64_t>(prefixes.blocks);
+  s.prefix_spilled = static_cast<int64_t>(prefixes.blocks_spilled);
+  s.prefix_loaded = static_cast<int64_t>(prefixes.blocks_loaded);
   s.prefix_evictions = static_cast<int64_t>(prefixes.blocks_evicted);
   s.queue = of(metrics.queue);
   s.first_token = of(metrics.first_token);

@@ -26,6 +26,7 @@ struct PreparedRequest {
   uint64_t tenant = 0;
   std::string salt;
   double submitted = 0, deadline = 0;  // by the engine's clock; a deadline of 0 is none
+  double keep = 0;                     // seconds
   bool calls_host = false;             // its sampler has stages of the host's own
 };
 
@@ -86,6 +87,7 @@ class EngineCore {
     int64_t computed_once = 0;  // tokens that were ever computed: what comes after a preemption is not new
     int denied = 0;             // steps in a row for which there was no memory
     double submitted, admitted = -1, first_token = -1, last_token = -1;
+    double keep;
     bool calls_host;
 
     int64_t known() const { return static_cast<int64_t>(tokens.size()); }
@@ -110,7 +112,8 @@ class EngineCore {
   void follow(engine::NewRequest& n, const Live& live) const;
   void begin(Live& live);
   bool reuse(Live& live);
-  void keep(Live& live) noexcept;
+  void open_index();
+  void keep(Live& live, double seconds = 0) noexcept;
   kv::PrefixKey key_of(const Live& live) const { return {live.salt, {}}; }
   int64_t slice_length(const Live& live, int64_t planned) const;
   void take_part(const engine::PlannedSlice& slice, size_t index);

@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "support.h"
 #include "support/errors.h"
+#include "support/temp.h"
 
 using namespace ingle;
 using namespace ingle::tests;
@@ -332,6 +333,54 @@ TEST_CASE("what was computed earlier is found again, and goes when memory is nee
   CHECK(engine.stats().state_bytes <= o.state_bytes);
   CHECK(cached_by(first) < 199);  // some of it is gone
   CHECK(bytes_of_requests(engine.stats()) == 0);
+}
+
+TEST_CASE("what is to be kept stays, what goes for want of memory comes back from a folder", "[api]") {
+  const Runtime runtime = one_thread();
+  const Model model = scripted(runtime, std::string(50, 'y'));
+  const TempDir folder;
+  for (const bool disk : {false, true}) {
+    EngineOptions o = by_hand();
+    o.state_bytes = 20 * 256;  // 640 tokens
+    if (disk) o.prefix_folder = folder.path();
+    Engine engine(model, o);
+    const auto cached_by = [&](const std::string& prompt, double keep) {
+      const int64_t before = engine.stats().cached_tokens;
+      Request r = ask(prompt, 4);
+      r.keep_s = keep;
+      const RequestId id = engine.submit(r);
+      CHECK(run(engine)[id].text == "yyyy");
+      return engine.stats().cached_tokens - before;
+    };
+    const std::string kept(200, 'a'), other(200, 'b');
+    CHECK(cached_by(kept, 1000) == 0);
+    CHECK(cached_by(other, 0) == 0);
+    for (const char c : {'c', 'd', 'e'}) CHECK(cached_by(std::string(300, c), 0) == 0);
+    CHECK(cached_by(kept, 0) == 199);
+    if (disk)
+      CHECK(engine.stats().prefix_spilled > 0);
+    else
+      CHECK(cached_by(other, 0) == 0);
+  }
+  EngineOptions tight = by_hand();
+  tight.state_bytes = 10 * 256;
+  Engine full(model, tight);  // what is kept never makes a request fail
+  for (const char c : {'a', 'b', 'c'}) {
+    Request r = ask(std::string(250, c), 4);
+    r.keep_s = 1000;
+    const RequestId id = full.submit(r);
+    CHECK(run(full)[id].text == "yyyy");
+  }
+  const auto bad = [&](double keep) {
+    Engine engine(model, by_hand());
+    Request r = ask("x");
+    r.keep_s = keep;
+    return error_of([&] { engine.submit(r); }).where();
+  };
+  CHECK(bad(-1) == "keep");
+  EngineOptions o = by_hand();
+  o.prefix_folder = folder.path() + "/none";
+  CHECK(code_of([&] { Engine x(model, o); }) == Code::io);
 }
 
 TEST_CASE("only equal salts share", "[api]") {
