@@ -55,8 +55,8 @@ struct EngineOptions {
   uint64_t prefix_folder_bytes = uint64_t{1} << 30;
   bool own_thread = true;      // false: nothing happens but in step()
   uint64_t schedule_seed = 0;  // not 0: free choices of the schedule are random; for tests
-  // Called with each event on a thread of its own instead of next(). It must not throw, nor destroy the
-  // engine.
+  // Called with each event on a thread of its own, instead of next(). It must not throw. It may destroy the
+  // engine: no other event follows then.
   std::function<void(const EngineEvent&)> on_event;
 };
 
