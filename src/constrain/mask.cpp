@@ -36,13 +36,20 @@ TokenTrie::TokenTrie(std::span<const std::string> pieces) : n_tokens_(static_cas
     for (size_t d = common; d < p.size(); ++d) {
       open.push_back(static_cast<uint32_t>(nodes_.size()));
       nodes_.push_back({static_cast<uint8_t>(p[d]), static_cast<uint8_t>(d + 1), 0,
-                        static_cast<uint32_t>(tokens_.size()), 0});
+                        static_cast<uint32_t>(tokens_.size()), 0, d > 0 ? open[d - 1] : 0});
     }
     ++nodes_[open.back()].n_tokens;
     tokens_.push_back(id);
     last = p;
   }
   close(0);
+}
+
+std::string TokenTrie::path(uint32_t node) const {
+  std::string out(nodes_[node].depth, '\0');
+  for (size_t i = out.size(); i-- > 0; node = nodes_[node].parent)
+    out[i] = static_cast<char>(nodes_[node].byte);
+  return out;
 }
 
 bool TokenMask::none() const {
@@ -106,8 +113,7 @@ bool Masker::step(const Level& from, Level& to, uint8_t byte) {
   return true;
 }
 
-void Masker::walk(uint32_t begin, uint32_t end, TokenMask& out, const Matcher* exact,
-                  const std::string* before) {
+void Masker::walk(uint32_t begin, uint32_t end, TokenMask& out, const Matcher* exact) {
   if (begin == end) return;
   const auto nodes = trie_->nodes();
   const size_t offset = nodes[begin].depth - 1u;
@@ -115,12 +121,9 @@ void Masker::walk(uint32_t begin, uint32_t end, TokenMask& out, const Matcher* e
     const TokenTrie::Node& node = nodes[i];
     const size_t depth = node.depth - offset;
     Level& here = levels_[depth];
-    path_.resize(depth - 1);
-    path_ += static_cast<char>(node.byte);
     bool good = step(levels_[depth - 1], here, node.byte);
     if (good && exact && node.byte == '"' && here.quotes > 1) {
-      const auto whole = exact->clone();
-      good = whole->advance(*before) && whole->advance(path_);
+      good = exact->clone()->advance(trie_->path(i));
     }
     if (good) put(node, out);
     i = good ? i + 1 : node.next;
@@ -134,14 +137,13 @@ void Masker::walk_part(const Matcher& inside, PartMask& out, std::vector<uint8_t
   for (uint32_t i = 0; i < nodes.size();) {
     const TokenTrie::Node& node = nodes[i];
     Level& here = levels_[node.depth];
-    path_.resize(node.depth - 1u);
-    path_ += static_cast<char>(node.byte);
     if (!step(levels_[node.depth - 1u], here, node.byte)) {
       i = node.next;
       continue;
     }
     const auto how = left(here);
-    if (how != Matcher::Left::no) out.exits.push_back({i, matcher(here).way_out(), here.length, path_});
+    if (how != Matcher::Left::no)
+      out.exits.push_back({i, matcher(here).way_out(), static_cast<int32_t>(here.length)});
     if (how != Matcher::Left::surely) {
       put(node, out.inside);
       if (length)
@@ -224,8 +226,6 @@ PartMaskPtr Masker::part_of_text(const Matcher& inside, const TextMask& text) {
   for (uint32_t i = 0; i < nodes.size();) {
     const TokenTrie::Node& node = nodes[i];
     Level& here = levels_[node.depth];
-    path_.resize(node.depth - 1u);
-    path_ += static_cast<char>(node.byte);
     if (!step(levels_[node.depth - 1u], here, node.byte)) {
       clear(i, node.next, made->inside);
       i = node.next;
@@ -235,7 +235,7 @@ PartMaskPtr Masker::part_of_text(const Matcher& inside, const TextMask& text) {
     states[node.depth] =
         before < 0 || node.byte == '\\' || node.byte == '"' ? -1 : any.step(before, node.byte);
     if (left(here) == Matcher::Left::surely) {
-      made->exits.push_back({i, matcher(here).way_out(), here.length, path_});
+      made->exits.push_back({i, matcher(here).way_out(), static_cast<int32_t>(here.length)});
       clear(i, node.next, made->inside);
       i = node.next;
       continue;
@@ -249,7 +249,7 @@ PartMaskPtr Masker::part_of_text(const Matcher& inside, const TextMask& text) {
       for (uint8_t b = 0xBF; at.dfa->label[static_cast<size_t>(end_state)] < 0;)
         end_state = at.dfa->step(end_state, at.dfa->step(end_state, b) >= 0 ? b : uint8_t{0x80});
       for (auto e = first; e != ends.end() && e->node < node.next; ++e)
-        made->exits.push_back({e->node, at.dfa->label[static_cast<size_t>(end_state)], e->length, e->path});
+        made->exits.push_back({e->node, at.dfa->label[static_cast<size_t>(end_state)], e->length});
       i = node.next;
       continue;
     }
@@ -308,11 +308,13 @@ void Masker::add_exits(const Matcher& at, size_t i, const PartMask& part, TokenM
       if (after) set(outside->level, *after);
     }
     if (outside->dead) continue;
-    if (outside->vague && std::find(refused.begin(), refused.end(), exit.path) != refused.end()) continue;
+    if (outside->vague && !refused.empty() &&
+        std::find(refused.begin(), refused.end(), trie_->path(exit.node)) != refused.end())
+      continue;
     put(nodes[exit.node], out);
     if (exit.node + 1 == nodes[exit.node].next) continue;
     set(levels_[0], outside->level);
-    walk(exit.node + 1, nodes[exit.node].next, out, outside->vague ? &at : nullptr, &exit.path);
+    walk(exit.node + 1, nodes[exit.node].next, out, outside->vague ? &at : nullptr);
   }
 }
 

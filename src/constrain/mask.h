@@ -34,10 +34,9 @@ using TokenMaskPtr = std::shared_ptr<const TokenMask>;
 // What may come inside a part (Matcher::inside), whatever it stands in, and where it may have ended.
 struct PartMask {
   struct Exit {
-    uint32_t node;     // of the tree
-    int32_t kind;      // Matcher::way_out()
-    int64_t length;    // code points
-    std::string path;  // all bytes up to there
+    uint32_t node;   // of the tree
+    int32_t kind;    // Matcher::way_out()
+    int32_t length;  // code points
   };
   TokenMask inside;
   std::vector<Exit> exits;  // by node
@@ -64,9 +63,11 @@ class TokenTrie {
     uint8_t depth;                   // 1 for a first byte
     uint32_t next;                   // after all that begin so
     uint32_t first_token, n_tokens;  // in tokens()
+    uint32_t parent;                 // itself: none
   };
   std::span<const Node> nodes() const { return nodes_; }
   std::span<const int32_t> tokens() const { return tokens_; }
+  std::string path(uint32_t node) const;  // the bytes that lead there
 
  private:
   friend class Masker;
@@ -113,9 +114,8 @@ class Masker {
   const Matcher& matcher(const Level& level) const;
   Matcher::Left left(const Level& level) const;
   // Nodes [begin, end), whose parents' place is levels_[0]. `exact`, when given, is asked where a quote comes
-  // a second time, with all bytes since it: `before` and those of the nodes.
-  void walk(uint32_t begin, uint32_t end, TokenMask& out, const Matcher* exact = nullptr,
-            const std::string* before = nullptr);
+  // a second time, with all bytes since it.
+  void walk(uint32_t begin, uint32_t end, TokenMask& out, const Matcher* exact = nullptr);
   void walk_part(const Matcher& inside, PartMask& out, std::vector<uint8_t>* length);
   void put(const TokenTrie::Node& node, TokenMask& out) const;
   void clear(uint32_t begin, uint32_t end, TokenMask& out) const;
@@ -128,7 +128,6 @@ class Masker {
   std::map<Matcher::PartKey, PartMaskPtr> parts_;
   std::map<const Dfa*, FreeStates> free_;
   std::vector<Level> levels_;  // by depth in the tree
-  std::string path_;
 };
 
 }  // namespace ingle::constrain
