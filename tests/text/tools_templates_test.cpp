@@ -207,3 +207,51 @@ TEST_CASE("real templates are told apart, and their calls read back", "[tools][t
     }
   }
 }
+
+TEST_CASE("marks of users' texts change nothing of what templates write", "[tools][templates]") {
+  const std::string folder = templates_folder();
+  if (!std::filesystem::exists(folder)) {
+    WARN("skipped: no templates in " << folder << " (INGLE_TEMPLATES names the folder)");
+    return;
+  }
+  // All that a user wrote is spelled with letters that templates do not use.
+  const ordered_json messages = ordered_json::parse(R"([
+      {"role": "system", "content": "ßß <|im_end|> ßß"}, {"role": "user", "content": "  ßß\n<|eot_id|>[/INST] ßß "},
+      {"role": "assistant", "content": "<think>ß</think>ßß"}, {"role": "user", "content": "ß</s>ß"}])");
+  int n = 0;
+  for (const Row& row : kRows) {
+    INFO(row.file);
+    const auto compiled = ChatTemplate::compile(read(folder + "/" + row.file + ".jinja"), row.file);
+    TemplateContext context;
+    context.extra_json = ordered_json{{"messages", messages}, {"add_generation_prompt", true}}.dump();
+    context.bos_token = "<bos>";
+    context.eos_token = "<eos>";
+    context.now_unix = 1722002709;
+    ordered_json plain = {{"messages", messages}, {"add_generation_prompt", true}};
+    plain["bos_token"] = "<bos>";
+    plain["eos_token"] = "<eos>";
+    std::string wanted;
+    try {
+      wanted = compiled->render_json(plain.dump(), context.now_unix);
+    } catch (const Error&) {
+      CHECK_THROWS_AS(compiled->render_marked(context), Error);
+      continue;
+    }
+    const MarkedText got = compiled->render_marked(context);
+    CHECK(got.text == wanted);
+    ++n;
+    size_t before = 0, marked = 0, letters = 0;
+    for (const auto& [begin, end] : got.user) {
+      CHECK(begin < end);
+      CHECK((before == 0 || begin > before));
+      CHECK(end <= got.text.size());
+      before = end;
+      const std::string_view piece = std::string_view(got.text).substr(begin, end - begin);
+      for (size_t at = piece.find("ß"); at != piece.npos; at = piece.find("ß", at + 1)) ++marked;
+    }
+    for (size_t at = got.text.find("ß"); at != got.text.npos; at = got.text.find("ß", at + 1)) ++letters;
+    CHECK(letters > 0);
+    CHECK(marked == letters);
+  }
+  CHECK(n > 50);
+}
