@@ -25,6 +25,25 @@ ingle_code ingle_inspect(const char* path, ingle_text** out, ingle_error** err) 
   });
 }
 
+ingle_code ingle_plan_memory(const ingle_runtime* runtime, const char* path, const ingle_options* model,
+                             const ingle_options* session, ingle_text** out, ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    const Kept r(runtime, "runtime");
+    const ingle::MemoryPlan plan = ingle::plan_memory(r->runtime, string_argument(path, "path"),
+                                                      options_argument<ingle::ModelOptions>(model),
+                                                      options_argument<ingle::SessionOptions>(session));
+    const auto n = [](uint64_t v) { return static_cast<int64_t>(v); };
+    result = new ingle_text(write_json(Fields{{"context", plan.context},
+                                              {"weight_bytes", n(plan.weight_bytes)},
+                                              {"state_bytes", n(plan.state_bytes)},
+                                              {"token_bytes", n(plan.token_bytes)},
+                                              {"workspace_bytes", n(plan.workspace_bytes)},
+                                              {"mapped_bytes", n(plan.mapped_bytes)},
+                                              {"total_bytes", n(plan.total())}}));
+  });
+}
+
 ingle_code ingle_quantize(const ingle_runtime* runtime, const char* from, const char* to, const char* type,
                           const ingle_progress* progress, ingle_error** err) {
   return guard(err, [&] {

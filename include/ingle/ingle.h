@@ -628,6 +628,13 @@ INGLE_API ingle_code INGLE_CALL ingle_engine_stats(const ingle_engine* engine, i
 /* What a file says about itself, nothing is run. JSON: {"container", "metadata": {}, "tensors": [{"name",
    "type", "shape", "bytes"}]}; shapes are outermost first. */
 INGLE_API ingle_code INGLE_CALL ingle_inspect(const char* path, ingle_text** out, ingle_error** err);
+/* What a model and one session of it would take of the runtime's allocator, within 5 %; no weight is read. The
+   options are of the kinds model and session, or NULL. JSON: {"context", "weight_bytes", "state_bytes",
+   "token_bytes", "workspace_bytes", "mapped_bytes", "total_bytes"}; token_bytes: what one more token takes;
+   mapped_bytes: of the files, which the system may drop, not in the total. */
+INGLE_API ingle_code INGLE_CALL ingle_plan_memory(const ingle_runtime* runtime, const char* path,
+                                                  const ingle_options* model, const ingle_options* session,
+                                                  ingle_text** out, ingle_error** err);
 /* Rewrites a GGUF file with its matrices in another type ("q8_0", "q4_k", ...). */
 INGLE_API ingle_code INGLE_CALL ingle_quantize(const ingle_runtime* runtime, const char* from, const char* to,
                                                const char* type, const ingle_progress* progress,

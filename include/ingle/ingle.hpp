@@ -8,6 +8,7 @@
 #include "ingle/engine.hpp"
 #include "ingle/error.hpp"
 #include "ingle/grammar.hpp"
+#include "ingle/memory.hpp"
 #include "ingle/model.hpp"
 #include "ingle/runtime.hpp"
 #include "ingle/sampler.hpp"

@@ -74,6 +74,11 @@ struct Model::Impl {
   text::TemplateContext context() const;  // with bos, eos and the clock
 };
 
+kv::StateType state_type_of(const std::string& name, const backends::Backend& backend);
+struct SessionOptions;
+// With the context that the model was trained for where none was asked for. Throws for what is out of range.
+SessionOptions checked(SessionOptions options, const backends::Plan& plan);
+
 // Of a few bytes of each tensor: two models of the same shapes differ there.
 Digest sample_weights(const formats::Checkpoint& file);
 

@@ -15,14 +15,6 @@
 namespace ingle {
 namespace {
 
-kv::StateType state_type(const std::string& name, const backends::Backend& backend) {
-  if (name.empty()) return backend.default_state_type();
-  if (name == "f32") return kv::StateType::f32;
-  if (name == "f16") return kv::StateType::f16;
-  if (name == "bf16") return kv::StateType::bf16;
-  fail(Code::invalid_argument, "option state_type", format("is '{}', expected f32, f16 or bf16", name));
-}
-
 ModelInfo describe(const formats::Checkpoint& file, const models::Config& config) {
   ModelInfo info;
   const std::string* name = file.find_string("general.name");
@@ -84,7 +76,7 @@ Model load_checkpoint(const Runtime& runtime, formats::CheckpointPtr file, const
   model->runtime = runtime.impl();
   model->checkpoint = file;
   const auto backend = backends::make_backend(options.backend, model->runtime->backend_context());
-  backends::Plan plan = models::build_plan(file, state_type(options.state_type, *backend));
+  backends::Plan plan = models::build_plan(file, state_type_of(options.state_type, *backend));
   if (model->tokenizer.size() > plan.n_vocab)
     fail(Code::corrupt, file->name(),
          format("the vocabulary has {} tokens but the embedding only {} rows", model->tokenizer.size(),
@@ -103,6 +95,14 @@ Model load_checkpoint(const Runtime& runtime, formats::CheckpointPtr file, const
 }
 
 }  // namespace
+
+kv::StateType state_type_of(const std::string& name, const backends::Backend& backend) {
+  if (name.empty()) return backend.default_state_type();
+  if (name == "f32") return kv::StateType::f32;
+  if (name == "f16") return kv::StateType::f16;
+  if (name == "bf16") return kv::StateType::bf16;
+  fail(Code::invalid_argument, "option state_type", format("is '{}', expected f32, f16 or bf16", name));
+}
 
 Model Model::load(const Runtime& runtime, const std::string& path, const ModelOptions& options) {
   return load_checkpoint(runtime, formats::open_checkpoint(path, quant::dtype_table(), options.map), options);

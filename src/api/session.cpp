@@ -48,9 +48,7 @@ void Session::Impl::truncate(int64_t n) {
   answer.reset();
 }
 
-Session::Session(const Model& model, const SessionOptions& wanted) {
-  SessionOptions options = wanted;
-  const backends::Plan& plan = model.impl()->runner->plan();
+SessionOptions checked(SessionOptions options, const backends::Plan& plan) {
   if (options.context == 0) options.context = plan.n_context;
   if (options.context < 1 || options.context > plan.n_context)
     fail(Code::invalid_argument, "option context",
@@ -58,6 +56,12 @@ Session::Session(const Model& model, const SessionOptions& wanted) {
   if (options.prefill_chunk < 1 || options.prefill_chunk > 8192)
     fail(Code::invalid_argument, "option prefill_chunk",
          format("is {}, expected 1 to 8192", options.prefill_chunk));
+  return options;
+}
+
+Session::Session(const Model& model, const SessionOptions& wanted) {
+  const backends::Plan& plan = model.impl()->runner->plan();
+  const SessionOptions options = checked(wanted, plan);
   const uint64_t budget = options.state_bytes ? options.state_bytes : UINT64_MAX;
   auto pool = std::make_shared<kv::StatePool>(model.impl()->runtime->allocator, plan.parts, budget);
   engine::Sequence sequence(*model.impl()->runner, *pool);

@@ -63,6 +63,7 @@ class Program {
 
 struct PrepareOptions {
   std::function<bool(float fraction)> progress;  // returns false to cancel (Code::cancelled)
+  bool sizes_only = false;  // memory is asked for, but no weight is packed: the program must not run
 };
 
 // What a backend works with; it outlives everything that the backend makes.

@@ -9,8 +9,36 @@ namespace {
 
 struct InspectFlags {
   std::string model;
-  bool tensors = false, json = false;
+  bool tensors = false, json = false, memory = false;
+  Common common;
+  SessionOptions session;
 };
+
+void print_memory(const InspectFlags& flags) {
+  ModelOptions options;
+  if (!flags.common.backend.empty()) options.backend = flags.common.backend;
+  options.map = !flags.common.no_map;
+  options.state_type = flags.common.state_type;
+  const MemoryPlan plan = plan_memory(*make_runtime(flags.common), flags.model, options, flags.session);
+  if (flags.json)
+    return print_json({{"context", plan.context},
+                       {"weight_bytes", plan.weight_bytes},
+                       {"state_bytes", plan.state_bytes},
+                       {"token_bytes", plan.token_bytes},
+                       {"workspace_bytes", plan.workspace_bytes},
+                       {"mapped_bytes", plan.mapped_bytes},
+                       {"total_bytes", plan.total()}});
+  const auto line = [](const char* what, uint64_t bytes, const std::string& note) {
+    std::printf("%-10s %10.1f MB  %s\n", what, static_cast<double>(bytes) / 1e6, note.c_str());
+  };
+  line("weights", plan.weight_bytes, "packed");
+  line("state", plan.state_bytes,
+       "of " + std::to_string(plan.context) + " tokens; " + std::to_string(plan.token_bytes) +
+           " bytes for one more");
+  line("workspace", plan.workspace_bytes, "of a step");
+  line("total", plan.total(), "from the allocator");
+  line("mapped", plan.mapped_bytes, "of the file, dropped when memory is short");
+}
 
 struct TypeUse {
   int64_t tensors = 0;
@@ -80,6 +108,10 @@ void print_text(const FileReport& report, const Summary& summary, bool tensors) 
 }
 
 int inspect_file(const InspectFlags& flags) {
+  if (flags.memory) {
+    print_memory(flags);
+    return kOk;
+  }
   const FileReport report = inspect(flags.model);
   const Summary summary = summarise(report);
   if (flags.json)
@@ -96,9 +128,15 @@ void add_inspect(Command app, Commands& commands) {
   Command c = app.command("inspect", "What a file holds; nothing is run");
   c.option("MODEL", flags->model, "A GGUF file").required();
   c.flag("--tensors", flags->tensors, "List the tensors");
+  c.flag("--memory", flags->memory, "What the model and a session would take of memory, before it is loaded");
+  c.option("--ctx", flags->session.context,
+           "With --memory: tokens of the session; 0 is what the model was trained for")
+      .type_name("INT");
   add_json(c, flags->json);
+  add_loading(c, flags->common);
   c.footer(
       "Examples:\n  ingle inspect model.gguf\n  ingle inspect model.gguf --tensors\n"
+      "  ingle inspect model.gguf --memory --ctx 4096\n"
       "  ingle inspect model.gguf --json | jq .types");
   commands.emplace_back(c, [flags] { return inspect_file(*flags); });
 }

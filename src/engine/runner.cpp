@@ -4,9 +4,11 @@
 
 namespace ingle::engine {
 
+// Two of them are there while it grows, so the first is made for logits too, though a prompt's first chunk
+// wants none.
 void Runner::grow(int64_t tokens, int64_t wanted, int64_t slices) {
   if (tokens <= max_tokens_ && wanted <= max_wanted_ && slices <= max_slices_) return;
-  const int64_t t = std::max(tokens, max_tokens_), w = std::max(wanted, max_wanted_),
+  const int64_t t = std::max(tokens, max_tokens_), w = std::max({wanted, max_wanted_, int64_t{1}}),
                 n = std::max(slices, max_slices_);
   workspace_ = program_->make_workspace(t, w, n);
   max_tokens_ = t;

@@ -167,6 +167,7 @@ void sweep_model(Fixture& f, Places& p) {
   f.SWEEP(ingle_model_apply_chat_template, May{}, f.model, &message, 1, 1, &p.text);
   f.SWEEP(ingle_model_apply_chat_template_json, May{}, f.model, "[]", -1, 1, &p.text);
   f.SWEEP(ingle_inspect, May{}, "no such file", &p.text);
+  f.SWEEP(ingle_plan_memory, (May{2, 3}), f.runtime, "/nowhere.gguf", nullptr, nullptr, &p.text);
   f.SWEEP(ingle_quantize, May{4}, f.runtime, "no such file", "nor that", "q8_0", nullptr);
 }
 

@@ -87,6 +87,12 @@ class Case(unittest.TestCase):
 
 
 class Run(Case):
+    def test_memory_plan(self):
+        plan = self.ok("inspect", MODEL, "--memory", "--ctx", 64, "--json").json()
+        self.assertEqual(plan["context"], 64)
+        self.assertEqual(plan["total_bytes"], plan["weight_bytes"] + plan["state_bytes"] + plan["workspace_bytes"])
+        self.assertIn("from the allocator", self.ok("inspect", MODEL, "--memory").out.decode())
+
     def test_session_file(self):
         greedy = ["--json", "--temp", 0, "--raw"]
         with tempfile.TemporaryDirectory() as folder:

@@ -121,7 +121,7 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
     if (product[i] && plugin_) {
       pack_by_plugin(i, product[i], advance);
     } else if (product[i]) {
-      pack(i, advance);
+      pack(i, advance, options.sizes_only);
     } else {
       tables_[i] = open_weight(*plan_->checkpoint, plan_->weights[i], owned_[i]);
     }
@@ -152,7 +152,7 @@ std::vector<const char*> CpuProgram::weights_of_products() const {
 
 // All threads pack groups of one weight at a time; progress is told between runs of groups, so that a load
 // can be cancelled in the middle of a large tensor.
-void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes) {
+void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes, bool sizes_only) {
   const PlanWeight& w = plan_->weights[i];
   std::vector<std::byte> scratch;
   const quant::QuantWeight weight = open_weight(*plan_->checkpoint, w, scratch);
@@ -172,7 +172,7 @@ void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes
   if (context_.log)
     context_.log(LogLevel::debug, format("{}: {} [{}, {}] → {}", w.tensor->name, weight.format->name, w.rows,
                                          w.cols, out.row->name));
-  const int64_t groups = ceil_div(w.rows, kernels::kGroupRows);
+  const int64_t groups = sizes_only ? 0 : ceil_div(w.rows, kernels::kGroupRows);
   constexpr int64_t kRun = 1024, kChunk = 16;
   for (int64_t start = 0; start < groups; start += kRun) {
     const int64_t end = std::min(groups, start + kRun);

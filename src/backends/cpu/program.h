@@ -128,7 +128,7 @@ class CpuProgram final : public Program {
   }
 
  private:
-  void pack(size_t weight, const std::function<bool(int64_t)>& packed_bytes);
+  void pack(size_t weight, const std::function<bool(int64_t)>& packed_bytes, bool sizes_only);
   void pack_by_plugin(size_t weight, const char* op, const std::function<bool(int64_t)>& packed_bytes);
   std::optional<PluggedOp> describe(const Op& op) const;
   void ask_for_ops();
