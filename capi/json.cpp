@@ -28,8 +28,8 @@ class Reader {
   bool number_float(double v, const std::string&) { return add(v); }
   bool string(std::string& v) { return add(std::move(v)); }
   bool binary(Json::binary_t&) { return false; }
-  bool start_object(size_t) { return open(Fields{}); }
-  bool start_array(size_t) { return open(List{}); }
+  bool start_object(size_t) { return open<Fields>(); }
+  bool start_array(size_t) { return open<List>(); }
   bool end_object() {
     std::vector<std::string_view> keys;
     for (const auto& [name, value] : std::get<Fields>(*open_.back())) keys.push_back(name);
@@ -55,14 +55,16 @@ class Reader {
     if (auto* list = std::get_if<List>(open_.back())) return list->emplace_back();
     return std::get<Fields>(*open_.back()).back().second;
   }
-  bool add(Value v) {
-    place() = std::move(v);
+  template <class T>
+  bool add(T v) {
+    place().template emplace<T>(std::move(v));
     return true;
   }
-  bool open(Value v) {
+  template <class T>
+  bool open() {
     if (open_.size() >= kMaxDepth) refuse(format("more than {} levels deep", kMaxDepth));
     Value& here = place();
-    here = std::move(v);
+    here.template emplace<T>();
     open_.push_back(&here);  // stays put: its parent does not grow while it is open
     return true;
   }
