@@ -1,12 +1,14 @@
-#include <algorithm>
+#include <filesystem>
 #include <span>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "formats/folder.h"
 #include "formats/gguf.h"
 #include "ingle/chat.hpp"
 #include "quant/weight.h"
 #include "text/chat_template.h"
+#include "text/hugging_face.h"
 
 namespace ingle {
 namespace {
@@ -20,11 +22,15 @@ ChatTemplate ChatTemplate::compile(std::string_view source, std::string name) {
 }
 
 ChatTemplate ChatTemplate::load(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    const std::string own = text::read_folder_template(path);
+    if (own.empty()) fail(Code::unsupported, path, "the folder has no chat template");
+    return compile(own, path);
+  }
   const auto file = open_plain(path);
-  std::string source(static_cast<size_t>(std::min<uint64_t>(file->size(), 4)), '\0');
-  file->read(0, std::as_writable_bytes(std::span(source)));
-  if (source == "GGUF") {
-    const formats::CheckpointPtr model = formats::open_gguf(path, quant::dtype_table());
+  if (formats::looks_like_gguf(*file)) {
+    const formats::CheckpointPtr model = formats::open_checkpoint(path, quant::dtype_table());
     const std::string* own = model->find_string("tokenizer.chat_template");
     if (!own) fail(Code::unsupported, path, "the model has no chat template");
     return compile(*own, path);
@@ -32,7 +38,7 @@ ChatTemplate ChatTemplate::load(const std::string& path) {
   if (file->size() > kMaxSourceBytes)
     fail(Code::unsupported, path,
          format("a template of {} bytes, expected at most {}", file->size(), kMaxSourceBytes));
-  source.resize(static_cast<size_t>(file->size()));
+  std::string source(static_cast<size_t>(file->size()), '\0');
   file->read(0, std::as_writable_bytes(std::span(source)));
   return compile(source, path);
 }

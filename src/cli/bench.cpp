@@ -192,7 +192,7 @@ void add_one(Command bench, Commands& commands, const std::string& name, const s
              const BenchFlags& defaults, int (*run)(const BenchFlags&)) {
   auto flags = std::make_shared<BenchFlags>(defaults);
   Command c = bench.command(name, help);
-  c.option("MODEL", flags->model, "A GGUF file").required();
+  c.option("MODEL", flags->model, kModelHelp).required();
   c.option("-p,--prompt", flags->prompt, "Tokens of prefill").range(1, 1 << 20);
   if (run != startup) c.option("-n,--gen", flags->gen, "Tokens of decode").range(1, 1 << 20);
   if (run != startup)

@@ -170,7 +170,7 @@ class Chat {
 void add_chat(Command app, Commands& commands) {
   auto flags = std::make_shared<ChatFlags>();
   Command c = app.command("chat", "A conversation; commands begin with /");
-  c.option("MODEL", flags->model, "A GGUF file").required();
+  c.option("MODEL", flags->model, kModelHelp).required();
   c.option("-s,--system", flags->system, "A system message");
   add_sampling(c, flags->sampling);
   add_common(c, flags->common);

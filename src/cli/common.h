@@ -28,6 +28,8 @@ enum Exit : int {
 int exit_code(const Error& error);
 int report(const Error& error);  // on stderr, with the hint; returns the exit code
 
+constexpr const char* kModelHelp = "A GGUF file, or a model's folder (config.json and safetensors)";
+
 struct Common {
   bool json = false, quiet = false, verbose = false;
   int64_t threads = 0;

@@ -126,7 +126,7 @@ int inspect_file(const InspectFlags& flags) {
 void add_inspect(Command app, Commands& commands) {
   auto flags = std::make_shared<InspectFlags>();
   Command c = app.command("inspect", "What a file holds; nothing is run");
-  c.option("MODEL", flags->model, "A GGUF file").required();
+  c.option("MODEL", flags->model, kModelHelp).required();
   c.flag("--tensors", flags->tensors, "List the tensors");
   c.flag("--memory", flags->memory, "What the model and a session would take of memory, before it is loaded");
   c.option("--ctx", flags->session.context,

@@ -80,7 +80,7 @@ int logprobs(const LogprobFlags& flags) {
 void add_logprobs(Command app, Commands& commands) {
   auto flags = std::make_shared<LogprobFlags>();
   Command c = app.command("logprobs", "Log-probabilities of what follows each id of a prompt");
-  c.option("MODEL", flags->model, "A GGUF file").required();
+  c.option("MODEL", flags->model, kModelHelp).required();
   Option ids = c.option("--ids", flags->ids, "The prompt as ids: 1,2,3");
   const Option file = c.option("--ids-file", flags->ids_file, "A file of ids").excludes(ids);
   c.option("--top", flags->top, "Most likely ids per position").range(int64_t{0}, int64_t{1} << 20);

@@ -220,7 +220,7 @@ int perplexity(const PerplexityFlags& flags) {
 void add_perplexity(Command app, Commands& commands) {
   auto flags = std::make_shared<PerplexityFlags>();
   Command c = app.command("perplexity", "How well a model foretells a text; how far it is from another");
-  c.option("MODEL", flags->model, "A GGUF file").required();
+  c.option("MODEL", flags->model, kModelHelp).required();
   Option file = c.option("-f,--file", flags->file, "The text, in UTF-8");
   Option context = add_count(c, "--context,--ctx", flags->context, "Tokens of a window, 512 unless given", 4);
   Option limit = add_count(c, "--windows", flags->windows, "Windows at most; 0: all", 0);

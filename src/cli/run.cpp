@@ -188,7 +188,7 @@ void add_beams(Command command, RunFlags& f) {
 void add_run(Command app, Commands& commands) {
   auto flags = std::make_shared<RunFlags>();
   Command c = app.command("run", "One answer to one prompt, streamed");
-  c.option("MODEL", flags->model, "A GGUF file").required();
+  c.option("MODEL", flags->model, kModelHelp).required();
   const Option prompt =
       c.option("PROMPT", flags->prompt, "The question; what is piped in stands before it, or in its place");
   Option system = c.option("-s,--system", flags->system, "A system message");

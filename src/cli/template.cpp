@@ -1,6 +1,7 @@
 // template: renders chat templates, one context a line.
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 
 #include "jsonl.h"
 
@@ -29,6 +30,10 @@ int64_t parse_time(const std::string& text) {
 }
 
 bool holds_model(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return std::filesystem::exists(std::filesystem::path(path) / "tokenizer.json", error) ||
+           std::filesystem::exists(std::filesystem::path(path) / "tokenizer.model", error);
   std::FILE* file = std::fopen(path.c_str(), "rb");
   char magic[4] = {};
   const bool model = file && std::fread(magic, 1, 4, file) == 4 && std::string(magic, 4) == "GGUF";
@@ -74,7 +79,7 @@ int render(const TemplateFlags& flags, bool given_bos, bool given_eos) {
 void add_template(Command app, Commands& commands) {
   auto flags = std::make_shared<TemplateFlags>();
   Command c = app.command("template", "Conversations to text, by a chat template");
-  c.option("WHAT", flags->what, "A file with a Jinja template, or a model").required();
+  c.option("WHAT", flags->what, "A file with a Jinja template, a GGUF file, or a model's folder").required();
   c.flag("--jsonl", flags->jsonl,
          "{\"messages\", \"tools\", …} a line in, {\"output\"} or {\"error\", \"where\"} a line out")
       .required();

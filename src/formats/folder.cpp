@@ -9,6 +9,7 @@
 #include "formats/gguf.h"
 #include "formats/json_flat.h"
 #include "formats/safetensors.h"
+#include "formats/text_part.h"
 
 namespace ingle::formats {
 namespace {
@@ -49,6 +50,7 @@ class Folder {
       add_shard(kSingle);
     else if (is_file(at(kIndex)))
       add_listed();
+    take_text_part(meta, tensors_);
     return std::make_shared<BasicCheckpoint>(Naming::hugging_face, std::move(sources_), std::move(tensors_),
                                              std::move(meta), path_);
   }

@@ -12,7 +12,8 @@ struct FolderOptions {
 
 // Metadata: the keys of the configuration, nested ones joined by dots ("rope_parameters.rope_theta"); those
 // of generation_config.json, where there is one, under "generation_config.". Other files of the folder are
-// `Checkpoint::companion`. A folder without weights has no tensors. Throws naming the file, shard or tensor.
+// `Checkpoint::companion`. Of a model with several parts it is the one for text (text_part.h). A folder
+// without weights has no tensors. Throws naming the file, shard or tensor.
 CheckpointPtr open_folder(const std::string& path, const DTypeTable& types,
                           const FolderOptions& options = {});
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "quant/joined.h"
 
 namespace ingle::models {
 namespace {
@@ -27,8 +28,9 @@ backends::Plan build_plan(const formats::CheckpointPtr& checkpoint, kv::StateTyp
   for (const Architecture* a : all_architectures()) {
     const std::string_view names = gguf ? a->gguf : a->hugging_face;
     if (is_listed(names, name)) {
-      const Config config(*checkpoint);
-      graph::GraphBuilder builder(checkpoint, state_type);
+      const formats::CheckpointPtr whole = quant::join_scales(checkpoint);
+      const Config config(*whole);
+      graph::GraphBuilder builder(whole, state_type);
       return a->build(builder, config);
     }
     if (!names.empty() && !known.empty()) known += ' ';

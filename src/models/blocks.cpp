@@ -16,10 +16,10 @@ Attention plain_attention(const Config& config) {
   return a;
 }
 
-Attention usual_attention(const Config& config, const std::string& layers) {
+Attention usual_attention(const Config& config, const std::string& layers, double otherwise) {
   Attention a = plain_attention(config);
   a.rotary = true;
-  a.rope = read_rope(config, layers);
+  a.rope = read_rope(config, layers, nullptr, otherwise);
   return a;
 }
 

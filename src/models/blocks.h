@@ -109,9 +109,9 @@ struct Decoder {
   std::function<Layer(int64_t index)> layer;
 };
 
-// The defaults of a Llama-shaped attention and feed-forward block, from the common configuration. `layers` as
-// in read_rope.
-Attention usual_attention(const Config& config, const std::string& layers = {});
+// The defaults of a Llama-shaped attention and feed-forward block, from the common configuration. `layers`
+// and `otherwise` as in read_rope.
+Attention usual_attention(const Config& config, const std::string& layers = {}, double otherwise = 0);
 Mlp usual_mlp(const Config& config);
 // Without RoPE.
 Attention plain_attention(const Config& config);

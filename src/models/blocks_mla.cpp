@@ -130,19 +130,19 @@ struct Claim {
 
 }  // namespace
 
-Mla usual_mla(const Config& config) {
+Mla usual_mla(const Config& config, double otherwise) {
   Mla m;
   m.n_heads = config.n_heads;
   if (config.has(kQRank)) m.q_rank = config.need_int(kQRank, 0, kMost);
   m.rank = config.need_int(kRank, 1, kMost);
   m.n_rotated = config.need_int(kRotated, 2, kMost);
-  m.dv = config.need_int(kDv, 1, kMost);
+  m.dv = config.is_gguf() && !config.has(kDv) ? config.dv : config.need_int(kDv, 1, kMost);
   if (m.n_rotated % 2 != 0) config.refuse(kRotated, format("is {}, expected an even number", m.n_rotated));
   m.nope = config.is_gguf() ? config.need_int(kDk, m.n_rotated + 1, kMost) - m.n_rotated
                             : config.need_int(kNope, 1, kMost);
   Config turned = config;
   turned.n_rotated = m.n_rotated;
-  m.rope = read_rope(turned);
+  m.rope = read_rope(turned, {}, nullptr, otherwise);
   m.rope.pairs = config.find_bool(kInterleave).value_or(true) ? Pairs::adjacent : Pairs::halves;
   double logits = 1;
   const double log_factor = std::log(std::max(1.0, config.find_float(kFactor).value_or(1)));

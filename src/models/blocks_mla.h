@@ -19,8 +19,8 @@ struct Mla {
   bool bias = false;  // of the first projections and of the output
 };
 
-// From the configuration. RoPE's scaling (YaRN) also scales the logits.
-Mla usual_mla(const Config& config);
+// From the configuration; `otherwise` as in read_rope. RoPE's scaling (YaRN) also scales the logits.
+Mla usual_mla(const Config& config, double otherwise = 0);
 
 // x += residual * post(attention(norm(x))) for layer i. Absorbed where the up-projections can be turned;
 // else, with blocks of codes that cannot, plain.

@@ -92,6 +92,12 @@ struct Claim {
   }
 
   void matrices(op::Moe& o) const {
+    if (const TensorName both = with_suffix(name("ffn_gate_up_exps"), ".weight"); gguf() && b.has(both)) {
+      o.gate = stacked(both, 0, width, 2 * width, hidden);
+      o.up = stacked(both, width, width, 2 * width, hidden);
+      o.down = stacked(with_suffix(name("ffn_down_exps"), ".weight"), 0, hidden, hidden, width);
+      return;
+    }
     if (gguf()) {
       o.gate = stacked(with_suffix(name("ffn_gate_exps"), ".weight"), 0, width, width, hidden);
       o.up = stacked(with_suffix(name("ffn_up_exps"), ".weight"), 0, width, width, hidden);
@@ -116,6 +122,20 @@ struct Claim {
       case ExpertLayout::interleaved: {
         const bool alternate = moe.layout == ExpertLayout::interleaved;
         const int64_t step = alternate ? 2 : 1;
+        if (!b.turns(
+                gate_up)) {  // blocks of codes lie along the rows of the product, stored [expert, out, in]
+          const auto half = [&](int64_t start) {
+            return bank([&](int32_t e) {
+              return b.part(
+                  gate_up, {n, 2 * width, hidden}, width, hidden,
+                  {.first_row = e * 2 * width, .slice_rows = 2 * width, .start = start, .step = step});
+            });
+          };
+          o.gate = half(0);
+          o.up = half(alternate ? 1 : width);
+          o.down = stacked(down, 0, hidden, hidden, width);
+          return;
+        }
         o.gate = turned(gate_up, 0, step, width, 2 * width, hidden);
         o.up = turned(gate_up, alternate ? 1 : width, step, width, 2 * width, hidden);
         o.down = turned(down, 0, 1, hidden, hidden, width);
@@ -211,7 +231,17 @@ void read_groups(const Config& config, Moe& m) {
   m.router.n_groups_used = static_cast<int32_t>(config.need_int(kGroupsUsed, 1, m.router.n_groups));
 }
 
+bool gguf_scores_by_sigmoids(const Config& config, bool otherwise) {
+  const int64_t how = config.find_int(kGating).value_or(0);
+  if (how < 0 || how > 2) config.refuse(kGating, format("is {}, expected 1 (softmax) or 2 (sigmoid)", how));
+  return how == 0 ? otherwise : how == 2;
+}
+
 bool is_dense(const Config& config, int64_t layer) {
+  const auto holds = [&](const char* role) {
+    return config.file().find("blk." + std::to_string(layer) + role + ".weight") != nullptr;
+  };
+  if (config.is_gguf() && holds(".ffn_up")) return !holds(".ffn_gate_inp");
   if (const auto* kinds = config.find_strings({"", "mlp_layer_types"})) {
     if (static_cast<int64_t>(kinds->size()) != config.n_layers)
       config.refuse({"", "mlp_layer_types"},
@@ -238,7 +268,8 @@ op::Moe claim_moe(GraphBuilder& b, const Config& config, const Names& names, int
   o.route = moe.router;
   if (moe.correction) {
     TensorName correction = names.of_layer(i, "exp_probs_b");
-    correction.gguf += ".bias";
+    const TensorName with_bias{correction.gguf + ".bias", correction.hugging_face};
+    if (b.has(with_bias)) correction = with_bias;  // one converter leaves the suffix out
     o.route.correction = b.vector(correction, n);
   }
   claim.matrices(o);

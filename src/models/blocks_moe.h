@@ -37,8 +37,10 @@ void read_groups(const Config& config, Moe& moe);
 // As DeepSeek-V3 has it: sigmoids with a correction, groups that score by their best two, normalised and
 // scaled.
 Moe sigmoid_moe(const Config& config);
-// Does layer i have a plain feed-forward block? By config.json's lists or numbers, or GGUF's leading dense
-// blocks.
+// GGUF's "expert_gating_func"; `otherwise` where a file does not say.
+bool gguf_scores_by_sigmoids(const Config& config, bool otherwise);
+// Does layer i have a plain feed-forward block? By config.json's lists or numbers, or by what a GGUF file
+// holds.
 bool is_dense(const Config& config, int64_t layer);
 
 // The op of layer i without its input and norms.

@@ -44,12 +44,10 @@ Config::Config(const formats::Checkpoint& file) : file_(&file) {
       per_layer && std::holds_alternative<formats::MetaArray>(*per_layer))
     n_ffn = 4 * hidden;
   else
-    n_ffn = ranged(kFfn, is_gguf() ? std::nullopt : std::optional(4 * hidden), 1, kMost);
+    n_ffn = ranged(kFfn, is_gguf() ? std::nullopt : std::optional(4 * hidden), is_gguf() ? 0 : 1, kMost);
   // Models without trained positions (ALiBi) may not say how long they were trained.
   n_context = ranged(kContext, is_gguf() ? std::nullopt : std::optional<int64_t>(2048), 1, int64_t{1} << 40);
-  // Models of state spaces alone have no attention; "state_size" tells them.
-  const bool attends = is_gguf() || !has({"", "state_size"});
-  n_heads = ranged(kHeads, attends ? std::nullopt : std::optional<int64_t>(1), 1, 1 << 16);
+  n_heads = heads();
   n_kv_heads = kv_heads();
   if (n_heads > hidden && !find_int(kKeyLength))
     fail(Code::corrupt, file.name() + ", key " + spelled(kHeads),
@@ -178,23 +176,40 @@ bool Config::slides(int64_t layer, bool otherwise) const {
   return otherwise;
 }
 
-// One number, or one per layer; layers that differ are not understood yet.
+std::optional<std::vector<int64_t>> Config::find_list(Key key) const {
+  const formats::MetaValue* value = found(key);
+  if (!value || !std::holds_alternative<formats::MetaArray>(*value)) return std::nullopt;
+  return find_ints(key);
+}
+
+// One number, or one per layer: the most of any, layers without attention having none. Families whose layers
+// differ read the list.
 int64_t Config::kv_heads() const {
   int64_t value = n_heads;
-  const formats::MetaValue* all = found(kKvHeads);
-  if (all && std::holds_alternative<formats::MetaArray>(*all)) {
-    const auto list = find_ints(kKvHeads);
-    if (!list || list->empty() ||
-        !std::all_of(list->begin(), list->end(), [&](int64_t v) { return v == list->front(); }))
-      refuse(kKvHeads, "layers with different numbers of kv heads");
-    value = list->front();
+  if (const auto list = find_list(kKvHeads); list && !list->empty()) {
+    if (const int64_t most = *std::ranges::max_element(*list); most != 0) value = most;
   } else {
-    value = ranged(kKvHeads, n_heads, 1, n_heads);
+    value = ranged(kKvHeads, n_heads, 0, n_heads);
+    if (value == 0) value = n_heads;
   }
   if (value < 1 || n_heads % value != 0)
     fail(Code::corrupt, file_->name() + ", key " + spelled(kKvHeads),
          format("is {}, expected a divisor of {} heads", value, n_heads));
   return value;
+}
+
+// Zero in models without attention; where layers differ, the first that has any.
+int64_t Config::heads() const {
+  const auto list = find_list(kHeads);
+  if (list) {
+    const auto first = std::ranges::find_if(*list, [](int64_t n) { return n > 0; });
+    if (first != list->end() && *first <= 1 << 16) return *first;
+    return 1;
+  }
+  // Models of state spaces alone have no attention; "state_size" tells them.
+  if (is_gguf() ? find_int(kHeads) == 0 : has({"", "state_size"}))
+    return std::max<int64_t>(1, ranged(kHeads, 1, 0, 1 << 16));
+  return ranged(kHeads, {}, 1, 1 << 16);
 }
 
 }  // namespace ingle::models

@@ -43,6 +43,8 @@ class Config {
   const std::vector<std::string>* find_strings(Key key) const;
   std::optional<std::vector<int64_t>> find_ints(Key key) const;
   std::optional<std::vector<double>> find_floats(Key key) const;
+  // Of a value that is one number or a list with one for each layer: the list; nothing when it is a number.
+  std::optional<std::vector<int64_t>> find_list(Key key) const;
   int64_t need_int(Key key, int64_t low, int64_t high) const;
   double need_float(Key key) const;
   double need_positive(Key key) const;                 // finite and above zero
@@ -62,6 +64,7 @@ class Config {
  private:
   const formats::MetaValue* found(Key key, std::string* name = nullptr) const;
   int64_t ranged(Key key, std::optional<int64_t> fallback, int64_t low, int64_t high) const;
+  int64_t heads() const;
   int64_t kv_heads() const;
   int64_t rotated() const;
   int64_t even(int64_t n, const std::string& name) const;

@@ -350,6 +350,9 @@ class DecoderBuild {
   op::Xielu xielu(int64_t i, Id up) const {
     op::Xielu o{up, up, 0, 0, 0, 0};
     const auto scalar = [&](std::string_view which) {
+      if (const auto all = config_.file().find_floats("xielu" + std::string(which));
+          all && static_cast<int64_t>(all->size()) == config_.n_layers)
+        return static_cast<float>((*all)[static_cast<size_t>(i)]);  // GGUF's metadata
       return b_.values(with_suffix(name(i, "ffn_act"), which), 1).front();
     };
     const auto softplus = [](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::abs(v))); };

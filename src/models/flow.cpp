@@ -5,6 +5,12 @@ namespace ingle::models {
 using graph::RowOrder;
 using graph::TensorName;
 
+float norm_eps(const Config& config) {
+  return static_cast<float>(
+      config.need_positive({"attention.layer_norm_rms_epsilon|attention.layer_norm_epsilon",
+                            "rms_norm_eps|norm_eps|block_norm_eps|layer_norm_epsilon"}));
+}
+
 Id Flow::temp(const std::string& role, int64_t width) {
   const auto [it, added] = temps_.try_emplace({role, width}, kNone);
   if (added) it->second = b.buffer(width);
@@ -21,8 +27,9 @@ LinearSpec Flow::weight(const TensorName& name, int64_t out, int64_t in, Presenc
 }
 
 NormSpec Flow::rms(const TensorName& name, int64_t width, float plus) {
-  return {NormKind::rms, b.vector(with_suffix(name, ".weight"), width, {}, config.is_gguf() ? 0 : plus),
-          kNone, eps_};
+  TensorName full = with_suffix(name, ".weight");
+  if (config.is_gguf() && !b.has(full) && b.has(name)) full = name;  // one converter leaves the suffix out
+  return {NormKind::rms, b.vector(full, width, {}, config.is_gguf() ? 0 : plus), kNone, eps_};
 }
 
 void Flow::norm(Id in, Id out, const NormSpec& spec, int64_t group) {
@@ -101,6 +108,7 @@ Id Flow::embed(float scale) {
 }
 
 backends::Plan Flow::finish(Id x, const NormSpec& norm, float scale, float softcap) {
+  for (int64_t i = 0; i < config.n_predictors; ++i) b.leave_out_under(names.layer(config.n_layers + i));
   // A tied head may still have its own copy in the file, which nobody reads.
   const TensorName own = with_suffix(names.of_model("output"), ".weight");
   op::Head head{};

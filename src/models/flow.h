@@ -10,6 +10,9 @@
 
 namespace ingle::models {
 
+// The epsilon of all norms, under any of the names that files give it.
+float norm_eps(const Config& config);
+
 class Flow {
  public:
   // `eps` of all norms; `plus` is what Hugging Face checkpoints leave out of norm weights.
@@ -21,6 +24,9 @@ class Flow {
   const Names names;
 
   graph::TensorName name(int64_t layer, std::string_view role) const { return names.of_layer(layer, role); }
+  bool holds(int64_t layer, std::string_view role) const {  // does the file have its ".weight"?
+    return b.has(with_suffix(name(layer, role), ".weight"));
+  }
   float eps() const { return eps_; }
   Id temp(const std::string& role, int64_t width);
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "models/mixers.h"
 
 namespace ingle::models {
 
@@ -30,8 +31,7 @@ void SharedAttention::emit(int64_t layer, const Layer& spec, Id normed, Id x, co
   }
   const auto slot = last_.find(spec.window != 0);
   if (slot == last_.end())
-    f_.config.refuse({"", "num_kv_shared_layers"},
-                     format("layer {} has no layer before it to share with", layer));
+    f_.config.refuse(kSharedLayers, format("layer {} has no layer before it to share with", layer));
   const Id out = f_.temp("attended", out_width);
   op::Attend attend{};
   attend.q = q, attend.out = out, attend.part = slot->second.part, attend.layer = slot->second.layer,
@@ -41,14 +41,17 @@ void SharedAttention::emit(int64_t layer, const Layer& spec, Id normed, Id x, co
   f_.project(out, x, f_.weight(name("attn_output"), hidden, out_width), post);
 }
 
-LayerEmbeddings::LayerEmbeddings(Flow& flow, Id embedded, int64_t n, int64_t n_rows)
-    : f_(flow), n_(n), all_(flow.temp("layer_embeddings", n * flow.config.n_layers)) {
-  const int64_t width = n * f_.config.n_layers, hidden = f_.config.hidden;
+LayerEmbeddings::LayerEmbeddings(Flow& flow, Id embedded)
+    : f_(flow),
+      n_(flow.config.need_int(kLayerWidth, 1, 1 << 16)),
+      all_(flow.temp("layer_embeddings", n_ * flow.config.n_layers)) {
+  const int64_t n = n_, width = n * f_.config.n_layers, hidden = f_.config.hidden;
   const auto name = [&](std::string_view role) { return f_.names.of_model(role); };
+  const graph::TensorName table = with_suffix(name("per_layer_token_embd"), ".weight");
+  const int64_t n_rows = f_.b.rows_of(table);
   // Tokens past the table take its first row.
   std::vector<int64_t> rows(static_cast<size_t>(f_.config.n_vocab));
   for (int64_t i = 0; i < f_.config.n_vocab; ++i) rows[static_cast<size_t>(i)] = i < n_rows ? i : 0;
-  const graph::TensorName table = with_suffix(name("per_layer_token_embd"), ".weight");
   const Id weight =
       f_.b.part(table, {n_rows, width}, f_.config.n_vocab, width, {.source_rows = std::move(rows)});
   f_.b.emit(op::Embed{all_, weight, std::sqrt(static_cast<float>(n))});
@@ -68,6 +71,18 @@ void LayerEmbeddings::emit(int64_t layer, Id x, Id out) {
   f_.multiply(own, gate, Activation::gelu_tanh);
   f_.b.emit(op::Linear{own, out, f_.weight(f_.name(layer, "proj"), hidden, n_), false});
   f_.norm(out, out, f_.rms(f_.name(layer, "post_norm"), hidden), hidden);
+}
+
+std::vector<bool> sliding_layers(const Config& config) {
+  if (!config.is_gguf()) layer_kinds(config, {"", "layer_types"}, {"sliding_attention", "full_attention"});
+  std::vector<bool> out;
+  for (int64_t i = 0; i < config.n_layers; ++i) out.push_back(config.slides(i, (i + 1) % 5 != 0));
+  return out;
+}
+
+std::vector<float> flat_values(Flow& flow, graph::TensorName name, int64_t n) {
+  name.gguf += ".weight";
+  return flow.b.flat_values(name, n);
 }
 
 Names gemma_names(std::vector<TensorRole> more) {

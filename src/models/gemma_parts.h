@@ -30,7 +30,7 @@ class SharedAttention {
 // "post_norm".
 class LayerEmbeddings {
  public:
-  LayerEmbeddings(Flow& flow, Id embedded, int64_t n, int64_t n_rows);  // emits; n_rows of the table
+  LayerEmbeddings(Flow& flow, Id embedded);  // emits
   // Into `out`: norm(projection(values of the layer * gelu(gate of x))).
   void emit(int64_t layer, Id x, Id out);
 
@@ -39,6 +39,13 @@ class LayerEmbeddings {
   int64_t n_;
   Id all_;
 };
+
+constexpr Key kLayerWidth{"embedding_length_per_layer_input", "hidden_size_per_layer_input"};
+constexpr Key kSharedLayers{"attention.shared_kv_layers", "num_kv_shared_layers"};
+
+std::vector<bool> sliding_layers(const Config& config);
+// Of a tensor that has ".weight" in GGUF files alone.
+std::vector<float> flat_values(Flow& flow, graph::TensorName name, int64_t n);
 
 // The usual names and those of the layers' embeddings.
 Names gemma_names(std::vector<TensorRole> more);

@@ -60,6 +60,18 @@ std::vector<std::string> layer_kinds(const Config& config, Key key, const std::v
   return *kinds;
 }
 
+std::vector<std::string> layer_kinds(const Flow& flow, Key key, const std::vector<std::string>& known,
+                                     const std::vector<ToldBy>& told_by) {
+  if (!flow.config.is_gguf()) return layer_kinds(flow.config, key, known);
+  std::vector<std::string> kinds;
+  for (int64_t i = 0; i < flow.config.n_layers; ++i) {
+    const auto has = [&](const ToldBy& t) { return flow.holds(i, t.role); };
+    const auto told = std::find_if(told_by.begin(), told_by.end(), has);
+    kinds.emplace_back(told == told_by.end() ? told_by.back().kind : told->kind);
+  }
+  return kinds;
+}
+
 void emit_short_conv(const Place& at, const ShortConv& spec) {
   Flow& f = at.flow;
   const int64_t width = f.config.hidden;
@@ -112,15 +124,22 @@ void emit_gated_delta(const Place& at, const GatedDelta& s) {
                 values = int64_t{s.n_heads} * s.dv, width = 2 * keys + values, heads = s.n_heads;
   const auto name = [&](std::string_view role) { return f.name(at.layer, role); };
   LinearSpec qkv, z, beta, alpha;
-  if (const TensorName fused = with_suffix(name("ssm_in"), ".weight"); f.b.has(fused)) {
-    const TensorName gates = with_suffix(name("ssm_ba"), ".weight");
+  const TensorName fused = with_suffix(name("ssm_in"), ".weight"),
+                   gates = with_suffix(name("ssm_ba"), ".weight");
+  const bool fused_gates = f.b.has(gates);
+  if (f.b.has(fused) || fused_gates) {
     FusedRows rows = fused_rows(s);
     const auto part = [&](const TensorName& whole, std::vector<int64_t> from, int64_t all) {
       const auto n = static_cast<int64_t>(from.size());
       return LinearSpec{f.b.part(whole, {all, hidden}, n, hidden, {.source_rows = std::move(from)}), kNone};
     };
-    qkv = part(fused, std::move(rows.qkv), width + values);
-    z = part(fused, std::move(rows.z), width + values);
+    if (f.b.has(fused)) {
+      qkv = part(fused, std::move(rows.qkv), width + values);
+      z = part(fused, std::move(rows.z), width + values);
+    } else {
+      qkv = f.weight(name("attn_qkv"), width, hidden);
+      z = f.weight(name("attn_gate"), values, hidden);
+    }
     beta = part(gates, std::move(rows.beta), 2 * heads);
     alpha = part(gates, std::move(rows.alpha), 2 * heads);
   } else {
@@ -143,7 +162,8 @@ void emit_gated_delta(const Place& at, const GatedDelta& s) {
   scan.skip = kNone;
   scan.dt_low = 0, scan.dt_high = kAnyStep, scan.beta_scale = 1;
   scan.n_heads = s.n_heads, scan.n_groups = s.n_groups, scan.dk = s.dk, scan.dv = s.dv;
-  scan.tiled = false, scan.delta = true;
+  // The converter of models with their gates apart also puts the first heads of all groups first.
+  scan.tiled = f.config.is_gguf() && !fused_gates, scan.delta = true;
   const auto slot = f.b.recurrent_state(s.n_heads, s.dk, s.dv);
   scan.part = slot.part, scan.layer = slot.layer;
   f.b.emit(scan);
@@ -244,7 +264,9 @@ void emit_mamba(const Place& at, const Mamba& s) {
   std::vector<float> rate(stored.size());
   for (int64_t c = 0; c < inner; ++c)
     for (int64_t i = 0; i < n; ++i)
-      rate[static_cast<size_t>(i * inner + c)] = -std::exp(stored[static_cast<size_t>(c * n + i)]);
+      rate[static_cast<size_t>(i * inner + c)] = f.config.is_gguf()
+                                                     ? stored[static_cast<size_t>(c * n + i)]
+                                                     : -std::exp(stored[static_cast<size_t>(c * n + i)]);
   scan.rate = f.b.made_vector(std::move(rate));
   scan.skip = f.b.made_vector(f.b.flat_values(name("ssm_d"), inner));
   scan.n_states = static_cast<int32_t>(n);
@@ -259,14 +281,25 @@ Mamba2 read_mamba2(const Config& config, float norm_eps, const Mamba2Keys& keys)
   const auto number = [&](Key key, int64_t low) {
     return static_cast<int32_t>(config.need_int(key, low, 1 << 16));
   };
+  const bool gguf = config.is_gguf();
   Mamba2 m;
-  m.n_heads = number(keys.heads, 1);
-  m.head_width = number(keys.head_width, 1);
-  m.n_groups = number(keys.groups, 1);
-  m.n_states = number(keys.states, 1);
-  m.taps = number(keys.taps, 2);
-  m.conv_bias = config.find_bool(keys.conv_bias).value_or(true);
-  m.in_bias = m.out_bias = config.find_bool(keys.bias).value_or(false) ? Presence::yes : Presence::no;
+  m.n_heads = number(gguf ? Key("ssm.time_step_rank") : keys.heads, 1);
+  if (gguf) {
+    const int32_t inner = number("ssm.inner_size", 1);
+    if (inner % m.n_heads != 0)
+      fail(Code::corrupt, config.file().name() + ", key " + config.spelled("ssm.inner_size"),
+           format("is {}, expected a multiple of {} heads", inner, m.n_heads));
+    m.head_width = inner / m.n_heads;
+  } else {
+    m.head_width = number(keys.head_width, 1);
+  }
+  m.n_groups = number(gguf ? Key("ssm.group_count") : keys.groups, 1);
+  m.n_states = number(gguf ? Key("ssm.state_size") : keys.states, 1);
+  m.taps = number(gguf ? Key("ssm.conv_kernel") : keys.taps, 2);
+  m.conv_bias = gguf || config.find_bool(keys.conv_bias).value_or(true);
+  m.in_bias = m.out_bias = gguf                                          ? Presence::optional
+                           : config.find_bool(keys.bias).value_or(false) ? Presence::yes
+                                                                         : Presence::no;
   m.norm_eps = norm_eps;
   if (m.n_heads % m.n_groups != 0)
     fail(Code::corrupt, config.file().name() + ", key " + config.spelled(keys.heads),
@@ -317,6 +350,9 @@ void emit_attention(const Place& at, const GatedAttention& a) {
     gate = query;
     gate.first = h.dk;
   }
+  RowOrder key;
+  if (a.pairs == Pairs::adjacent || (a.pairs == Pairs::adjacent_in_gguf && f.config.is_gguf()))
+    query.head_width = key.head_width = h.dk, query.rotated = key.rotated = f.config.n_rotated;
   Id gated = kNone, x = at.x;
   NormSpec norm = at.norm;
   if (a.in_scale != 1.0f) {
@@ -335,7 +371,7 @@ void emit_attention(const Place& at, const GatedAttention& a) {
   in.q = f.temp("attn_q", q_width);
   in.norm = norm;
   in.wq = f.weight(name("attn_q"), q_width, hidden, a.bias, query);
-  in.wk = f.weight(name("attn_k"), int64_t{h.n_kv_heads} * h.dk, hidden, a.bias);
+  in.wk = f.weight(name("attn_k"), int64_t{h.n_kv_heads} * h.dk, hidden, a.bias, key);
   in.wv = f.weight(name("attn_v"), int64_t{h.n_kv_heads} * h.dv, hidden, a.bias);
   in.q_norm = a.q_norm;
   in.k_norm = a.k_norm;

@@ -20,6 +20,13 @@ struct Place {
 // The kinds of layers that config.json lists. Throws naming the key when there are not as many as layers, or
 // one is none of `known`.
 std::vector<std::string> layer_kinds(const Config& config, Key key, const std::vector<std::string>& known);
+// GGUF files do not list them: there a layer is of the first of `told_by` whose tensor it has, else of the
+// last.
+struct ToldBy {
+  std::string_view role, kind;
+};
+std::vector<std::string> layer_kinds(const Flow& flow, Key key, const std::vector<std::string>& known,
+                                     const std::vector<ToldBy>& told_by);
 
 // LFM2 (Liquid AI, 2025): b, c, v = in(x); out(c * conv(b * v)). Roles "shortconv.in_proj", "shortconv.conv",
 // "shortconv.out_proj".
@@ -51,7 +58,7 @@ struct Mamba2 {
   float z_scale = 1, x_scale = 1, b_scale = 1, c_scale = 1, dt_scale = 1, in_scale = 1;
 };
 void emit_mamba2(const Place& at, const Mamba2& spec);
-// From config.json; keys as most hybrids have them.
+// From config.json, keys as most hybrids have them, or from a GGUF file.
 struct Mamba2Keys {
   Key heads = {"", "mamba_n_heads"}, head_width = {"", "mamba_d_head"}, groups = {"", "mamba_n_groups"},
       states = {"", "mamba_d_state"}, taps = {"", "mamba_d_conv"}, conv_bias = {"", "mamba_conv_bias"},
@@ -79,6 +86,7 @@ struct GatedAttention {
   Id rotation = kNone;
   NormSpec q_norm, k_norm;
   float scale = 0, in_scale = 1;  // of the logits; of the block's input
+  Pairs pairs = Pairs::halves;
   Presence bias = Presence::no, output_bias = Presence::no;
   bool head_gates = false;  // output * sigmoid of a product, one for each head: "attn_gate"
   bool gated = false;       // "attn_q" holds for each head its query, then its gate: output * sigmoid(gate)

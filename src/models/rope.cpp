@@ -69,7 +69,7 @@ void scale_as_llama3(const RopeKeys& keys, Rope& rope) {
 }
 
 // Peng et al., "YaRN", arXiv:2309.00071.
-void scale_as_yarn(const Config& config, const RopeKeys& keys, Rope& rope) {
+void scale_as_yarn(const Config& config, const RopeKeys& keys, Rope& rope, bool whole) {
   const double factor = keys.positive("rope.scaling.factor", "factor");
   const double trained =
       keys.positive("rope.scaling.original_context_length", "original_max_position_embeddings",
@@ -82,7 +82,7 @@ void scale_as_yarn(const Config& config, const RopeKeys& keys, Rope& rope) {
     return n * std::log(trained / (rotations * 2 * std::numbers::pi)) / (2 * std::log(rope.theta));
   };
   double first = pair_at(fast), last = pair_at(slow);
-  if (config.is_gguf() || config.file().find_bool(keys.name("", "truncate")).value_or(true))
+  if (config.is_gguf() ? whole : config.file().find_bool(keys.name("", "truncate")).value_or(true))
     first = std::floor(first), last = std::ceil(last);
   first = std::max(first, 0.0);
   last = std::min(last, n - 1);
@@ -96,7 +96,10 @@ void scale_as_yarn(const Config& config, const RopeKeys& keys, Rope& rope) {
   const auto m = keys.find("", "mscale"), all = keys.find("", "mscale_all_dim");
   rope.magnitude = magnitude(1);
   if (m && all && *m != 0 && *all != 0) rope.magnitude = magnitude(*m) / magnitude(*all);
-  if (const auto given = keys.find("", "attention_factor")) rope.magnitude = *given;
+  if (const auto log = config.is_gguf() ? keys.find("rope.scaling.yarn_log_multiplier", "") : std::nullopt)
+    rope.magnitude = magnitude(1) / magnitude(*log);
+  if (const auto given = keys.find("rope.scaling.yarn_attn_factor", "attention_factor"))
+    rope.magnitude = *given;
   if (config.is_gguf()) rope.magnitude *= keys.positive("rope.scaling.attn_factor", "", 1);
 }
 
@@ -137,7 +140,8 @@ void scale_as_longrope(graph::GraphBuilder* b, const Config& config, const RopeK
 
 double read_theta(const Config& config, const RopeKeys& keys, const std::string& layers, double otherwise) {
   if (config.is_gguf()) {
-    constexpr Key kBase{"rope.freq_base"};
+    constexpr Key kBase{"rope.freq_base"}, kSliding{"rope.freq_base_swa"};
+    if (layers == "sliding_attention" && config.has(kSliding)) return config.need_positive(kSliding);
     return otherwise > 0 ? config.positive_or(kBase, otherwise) : config.need_positive(kBase);
   }
   const std::string current = keys.name("", "rope_theta");
@@ -149,7 +153,8 @@ double read_theta(const Config& config, const RopeKeys& keys, const std::string&
 
 }  // namespace
 
-Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuilder* b, double otherwise) {
+Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuilder* b, double otherwise,
+               bool whole_pairs) {
   const RopeKeys keys(config, layers);
   Rope rope;
   rope.theta = read_theta(config, keys, layers, otherwise);
@@ -160,6 +165,12 @@ Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuil
   const std::string where = config.file().name();
   const std::string name = keys.kind_name();
   const std::string* kind = config.file().find_string(name);
+  // GGUF's scaling is that of full layers.
+  if (config.is_gguf() && layers == "sliding_attention") {
+    constexpr Key kRotated{"rope.dimension_count_swa"};
+    if (config.has(kRotated)) rope.n_rotated = config.need_int(kRotated, 2, config.dk) / 2 * 2;
+    return rope;
+  }
   // The older spelling scales full layers only where sliding ones have a base of their own.
   if (!config.is_gguf() && layers == "sliding_attention" && config.has({"", "rope_local_base_freq"}))
     return rope;
@@ -175,7 +186,7 @@ Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuil
   } else if (*kind == "linear") {
     rope.linear_factor = keys.positive("rope.scaling.factor", "factor");
   } else if (*kind == "yarn") {
-    scale_as_yarn(config, keys, rope);
+    scale_as_yarn(config, keys, rope, whole_pairs);
   } else if (*kind == "dynamic" && !config.is_gguf()) {
     rope.ntk_factor = keys.positive("", "factor");
     rope.trained = config.n_context;
@@ -183,7 +194,7 @@ Rope read_rope(const Config& config, const std::string& layers, graph::GraphBuil
     scale_as_longrope(b, config, keys, rope);
   } else if (*kind == "llama3" && !config.is_gguf()) {
     scale_as_llama3(keys, rope);
-  } else if (*kind != "none" && *kind != "default") {
+  } else if (*kind != "none" && *kind != "default" && *kind != "mrope") {  // of text alone, "mrope" is usual
     fail(Code::unsupported, where + ", key " + name,
          format(
              "RoPE scaling '{}' is not understood; expected none, linear, dynamic, llama3, longrope or yarn",

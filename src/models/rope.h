@@ -43,9 +43,10 @@ Temperature llama4_temperature(const Config& config);
 // Theta and scaling of the file. `layers` is config.json's name of a kind of layers that has values of its
 // own ("sliding_attention"); empty: the model's. Throws naming the kind of a scaling that is not understood.
 // GGUF's LongRoPE has tensors, which take the builder. `otherwise`: theta of GGUF files without the key, for
-// families whose converters leave it out; 0: it has to be there.
+// families whose converters leave it out; 0: it has to be there. `whole_pairs`: are the bounds between which
+// YaRN mixes rounded to whole pairs, where the file does not say (GGUF)?
 Rope read_rope(const Config& config, const std::string& layers = {}, graph::GraphBuilder* b = nullptr,
-               double otherwise = 0);
+               double otherwise = 0, bool whole_pairs = true);
 
 // Factors that converters compute for Llama 3's scaling ("rope_freqs.weight"), where the file has them.
 void read_gguf_factors(graph::GraphBuilder& b, const Config& config, Rope& rope);

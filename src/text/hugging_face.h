@@ -38,6 +38,9 @@ struct FolderTokenizer {
 // Code::not_found when neither file is there.
 FolderTokenizer load_folder_tokenizer(const FolderReader& read, const std::string& folder);
 
+// The chat template of a folder on disk, by the rules of FolderTokenizer; empty when it has none.
+std::string read_folder_template(const std::string& path);
+
 // From a path: a tokenizer.json, a SentencePiece model or a folder; null when it is none of them by its first
 // bytes (a GGUF file, or anything else).
 std::shared_ptr<const Tokenizer> open_hugging_face_tokenizer(const std::string& path);

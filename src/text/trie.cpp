@@ -35,4 +35,24 @@ Trie::Trie(std::vector<Entry> entries) {
   }
 }
 
+bool take_longest(std::string_view word, const Trie& first, const Trie& rest, std::vector<TokenId>& out,
+                  uint64_t& steps) {
+  for (size_t at = 0; at < word.size();) {
+    const Trie& trie = at == 0 ? first : rest;
+    TokenId longest = -1;
+    size_t longest_end = at;
+    uint32_t node = Trie::kRoot;
+    for (size_t to = at; to < word.size();) {
+      node = trie.step(node, word[to++]);
+      ++steps;
+      if (node == Trie::kNone) break;
+      if (trie.id(node) >= 0) longest = trie.id(node), longest_end = to;
+    }
+    if (longest < 0) return false;
+    out.push_back(longest);
+    at = longest_end;
+  }
+  return true;
+}
+
 }  // namespace ingle::text

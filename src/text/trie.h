@@ -37,4 +37,10 @@ class Trie {
   std::string labels_;  // labels_[i] leads to node i
 };
 
+// Takes the longest entry that the rest of the word begins with, again and again: of `first` at its start, of
+// `rest` after that. False, with what was taken left in `out`, when the rest begins with none. `steps`
+// counts.
+bool take_longest(std::string_view word, const Trie& first, const Trie& rest, std::vector<TokenId>& out,
+                  uint64_t& steps);
+
 }  // namespace ingle::text

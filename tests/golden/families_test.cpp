@@ -1,5 +1,6 @@
-// Every family of the goldens from its Hugging Face folder (and its GGUF file, where there is one) against
-// transformers. All of them where ../shared is at hand, the copies in tests/data else.
+// Every family of the goldens from its Hugging Face folder, and from its GGUF file or one that is made here
+// of the folder's weights as llama.cpp's converter makes it, against transformers. All of them where
+// ../shared is at hand, the copies in tests/data else.
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -7,6 +8,7 @@
 #include "formats/folder.h"
 #include "formats/json_flat.h"
 #include "golden/families.h"
+#include "golden/gguf_recipe.h"
 #include "golden/support.h"
 #include "support/errors.h"
 
@@ -95,6 +97,7 @@ void print(const std::string& name, const char* container, const Result& r) {
 TEST_CASE("every family gives transformers' log-probabilities", "[golden][families]") {
   const std::string root = families_root();
   std::printf("%-24s %-10s %10s %10s\n", "family", "container", "worst", "KL");
+  const TempDir dir;
   std::set<std::string> right;
   for (const FamilyRecord& family : read_families(root)) {
     const std::string folder = root + "/" + family.name;
@@ -109,7 +112,13 @@ TEST_CASE("every family gives transformers' log-probabilities", "[golden][famili
     };
     run(formats::open_folder(folder, quant::dtype_table()), "folder");
     const std::string gguf = folder + "/model-f32.gguf";
-    if (std::filesystem::exists(gguf)) run(formats::open_gguf(gguf, quant::dtype_table()), "gguf");
+    if (std::filesystem::exists(gguf)) {
+      run(formats::open_gguf(gguf, quant::dtype_table()), "gguf");
+    } else if (std::filesystem::exists(recipe_of(family.name))) {
+      const std::string made = dir.path() + "/" + family.name + ".gguf";
+      GgufRecipe(recipe_of(family.name), formats::open_folder(folder, quant::dtype_table())).write(made);
+      run(formats::open_gguf(made, quant::dtype_table()), "gguf, made");
+    }
   }
   for (const std::string& name : must_be_right()) {
     if (!has_family(root, name)) continue;

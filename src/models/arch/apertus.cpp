@@ -7,6 +7,7 @@ namespace {
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer layer{usual_attention(config), usual_mlp(config)};
   layer.attention.qkv_bias = layer.attention.output_bias = presence_of(config, {"", "attention_bias"}, false);
+  read_gguf_factors(b, config, layer.attention.rope);
   layer.attention.head_norms = true;
   layer.mlp.gated = false;
   layer.mlp.xielu = true;
@@ -21,6 +22,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kApertus{"", "apertus", "Apertus", build};
+extern const Architecture kApertus{"apertus", "apertus", "Apertus", build};
 
 }  // namespace ingle::models

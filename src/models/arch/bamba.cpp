@@ -21,7 +21,7 @@ const Names kNames("model.layers.", {{"output_norm", "model.final_layernorm"},
                                      {"ssm_out", "mamba.out_proj"}});
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "rms_norm_eps"})));
+  Flow f(b, config, kNames, norm_eps(config));
   const std::vector<int64_t> attention =
       config.find_ints({"", "attn_layer_indices"}).value_or(std::vector<int64_t>());
   const Mamba2 mamba = read_mamba2(config, f.eps());

@@ -7,10 +7,18 @@ namespace ingle::models {
 namespace {
 
 constexpr Key kSelection{"", "expert_selection_fn"}, kTogether{"", "shared_expert_combination_strategy"};
-constexpr Key kDenseWidth{"", "prefix_dense_intermediate_size"};
+constexpr Key kDenseWidth{"feed_forward_length", "prefix_dense_intermediate_size"};
 
 Moe experts(const Config& config) {
   Moe moe = usual_moe(config, false);
+  if (config.is_gguf()) {
+    if (gguf_scores_by_sigmoids(config, true))
+      moe.router.score = RouterScore::sigmoid;
+    else
+      moe.router.score = RouterScore::softmax_of_chosen, moe.router.normalise = false;
+    if (moe.shared_width > 0) moe.scale = 0.5f;
+    return moe;
+  }
   const std::string* selection = config.find_string(kSelection);
   if (selection && *selection == "sigmoid") {
     moe.router.score = RouterScore::sigmoid;
@@ -36,7 +44,8 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   sliding.mlp.width = config.need_int(kDenseWidth, 1, 1 << 24);
   const Moe moe = experts(config);
   Decoder decoder;
-  decoder.norm = config.find_float({"", "rms_norm_eps"}) ? NormKind::rms : NormKind::layer;
+  decoder.norm = config.find_float({"attention.layer_norm_rms_epsilon", "rms_norm_eps"}) ? NormKind::rms
+                                                                                         : NormKind::layer;
   decoder.logit_scale = config.positive_or({"logit_scale", "logit_scale"}, 1);
   decoder.layer = [&](int64_t i) {
     Layer layer = sliding;
@@ -49,6 +58,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kCohere2Moe{"", "cohere2_moe", "Command A with experts", build};
+extern const Architecture kCohere2Moe{"cohere2moe", "cohere2_moe", "Command A with experts", build};
 
 }  // namespace ingle::models

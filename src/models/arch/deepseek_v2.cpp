@@ -7,11 +7,12 @@ namespace ingle::models {
 namespace {
 
 constexpr Key kMethod{"", "topk_method"};
-constexpr Key kGating{"expert_gating_func", ""};
-constexpr int64_t kSigmoid = 2;
 
 Moe experts(const Config& config) {
-  if (config.find_int(kGating).value_or(0) == kSigmoid) return sigmoid_moe(config);
+  // Files that do not say how: those with a correction score by sigmoids.
+  const std::string last = "blk." + std::to_string(config.n_layers - 1) + ".exp_probs_b.bias";
+  if (config.is_gguf() && gguf_scores_by_sigmoids(config, config.file().find(last) != nullptr))
+    return sigmoid_moe(config);
   Moe moe = usual_moe(config, false);
   moe.router.normalise = config.find_bool({"expert_weights_norm", ""}).value_or(false);
   const std::string* method = config.find_string(kMethod);

@@ -22,6 +22,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kExaoneMoe{"", "exaone_moe", "K-EXAONE", build};
+extern const Architecture kExaoneMoe{"exaone-moe", "exaone_moe", "K-EXAONE", build};
 
 }  // namespace ingle::models

@@ -11,7 +11,8 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   };
   const bool grouped = flag("new_decoder_architecture", false), one = !grouped && flag("multi_query", true);
   const graph::TensorName two{"blk.0.attn_norm_2.weight", "transformer.h.0.ln_attn.weight"};
-  Layer layer{flag("alibi", false) ? plain_attention(config) : usual_attention(config), usual_mlp(config)};
+  Layer layer{flag("alibi", false) ? plain_attention(config) : usual_attention(config, {}, 10000),
+              usual_mlp(config)};
   Attention& a = layer.attention;
   if (!config.is_gguf() && !grouped) a.heads.n_kv_heads = one ? 1 : a.heads.n_heads;
   a.fused = one ? FusedQkv::rows : FusedQkv::heads;

@@ -33,15 +33,16 @@ std::vector<float> multipliers(const Config& config, const char* key, size_t n) 
 }
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "rms_norm_eps"})));
+  Flow f(b, config, kNames, norm_eps(config));
   const auto multiplier = [&](const char* key) {
     return static_cast<float>(config.positive_or({"", key}, 1));
   };
   Mamba2 mamba = read_mamba2(config, f.eps());
-  mamba.out_bias = config.find_bool({"", "projectors_bias"}).value_or(false) ? Presence::yes : Presence::no;
-  if (!config.find_bool({"", "mamba_rms_norm"}).value_or(true))
+  if (!config.is_gguf())  // whose converter has the multipliers in the weights
+    mamba.out_bias = config.find_bool({"", "projectors_bias"}).value_or(false) ? Presence::yes : Presence::no;
+  if (!config.find_bool({"", "mamba_rms_norm"}).value_or(!config.is_gguf() || f.holds(0, "ssm_norm")))
     mamba.norm = Mamba2::none;
-  else if (config.find_bool({"", "mamba_norm_before_gate"}).value_or(true))
+  else if (!config.is_gguf() && config.find_bool({"", "mamba_norm_before_gate"}).value_or(true))
     mamba.norm = Mamba2::before_gate;
   const std::vector<float> ssm = multipliers(config, "ssm_multipliers", 5),
                            mlp = multipliers(config, "mlp_multipliers", 2);
@@ -75,6 +76,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kFalconH1{"", "falcon_h1", "Falcon-H1", build};
+extern const Architecture kFalconH1{"falcon-h1", "falcon_h1", "Falcon-H1", build};
 
 }  // namespace ingle::models

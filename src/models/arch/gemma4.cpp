@@ -1,6 +1,7 @@
 // Gemma 4 (text): windowed layers with a full one between, whose heads are wider and turn a quarter of their
 // pairs; norms around every block and on q, k and v; embeddings of each layer's own, or experts beside the
 // feed-forward block. Google, 2026.
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -12,8 +13,8 @@ namespace ingle::models {
 namespace {
 
 const Names kNames = gemma_names({{"ffn_gate_inp", "router.proj"},
-                                  {"ffn_gate_inp_scale", "router.scale"},
-                                  {"ffn_exps_scale", "router.per_expert_scale"},
+                                  {"ffn_gate_inp_scale", "router.scale", "ffn_gate_inp.scale"},
+                                  {"ffn_exps_scale", "router.per_expert_scale", "ffn_down_exps.scale"},
                                   {"ffn_gate_up_exps", "experts.gate_up_proj"},
                                   {"ffn_down_stack", "experts.down_proj"},
                                   {"pre_ffw_norm_2", "pre_feedforward_layernorm_2"},
@@ -21,23 +22,39 @@ const Names kNames = gemma_names({{"ffn_gate_inp", "router.proj"},
                                   {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
                                   {"layer_output_scale", "layer_scalar"}});
 
-SharedAttention::Layer attention_of(const Config& config, int64_t i, bool slides) {
+SharedAttention::Layer attention_of(const Flow& f, int64_t i, bool slides) {
+  const Config& config = f.config;
   const std::string own = "per_layer_config." + std::to_string(i) + ".";
-  const auto number = [&](const std::string& key, const char* global, int64_t otherwise) {
+  const auto number = [&](const char* gguf, const std::string& key, const char* global, int64_t otherwise) {
     const std::string names = slides ? own + key : own + key + "|" + global;
-    const Key k("", names.c_str());
+    const Key k(gguf, names.c_str());
     return static_cast<int32_t>(config.has(k) ? config.need_int(k, 1, 1 << 16) : otherwise);
   };
+  constexpr Key kKvHeads{"attention.head_count_kv"};
   SharedAttention::Layer a;
   a.heads.n_heads = static_cast<int32_t>(config.n_heads);
-  a.heads.n_kv_heads = number("num_key_value_heads", "num_global_key_value_heads", config.n_kv_heads);
-  a.heads.dk = a.heads.dv = number("head_dim", "global_head_dim", config.dk);
+  a.heads.n_kv_heads = number("", "num_key_value_heads", "num_global_key_value_heads", config.n_kv_heads);
+  if (const auto list = config.find_list(kKvHeads); list && static_cast<int64_t>(list->size()) > i)
+    a.heads.n_kv_heads =
+        static_cast<int32_t>(std::clamp<int64_t>((*list)[static_cast<size_t>(i)], 1, config.n_heads));
+  a.heads.dk = a.heads.dv =
+      number(slides ? "attention.key_length_swa" : "", "head_dim", "global_head_dim", config.dk);
   a.window = slides ? config.window.value_or(0) : 0;
-  a.v_is_k = !slides && config.find_bool({"", "attention_k_eq_v"}).value_or(false);
+  a.v_is_k = !slides && (config.is_gguf() ? !f.holds(i, "attn_v")
+                                          : config.find_bool({"", "attention_k_eq_v"}).value_or(false));
   if (a.heads.n_heads % a.heads.n_kv_heads != 0)
     fail(Code::corrupt, config.file().name() + ", key num_key_value_heads",
          format("layer {} has {} for {} heads", i, a.heads.n_kv_heads, a.heads.n_heads));
   return a;
+}
+
+// GGUF has factors for full layers, which stop the pairs that do not turn.
+backends::PlanRotation rotation(Flow& f, bool slides, int64_t head_width) {
+  const char* kind = slides ? "sliding_attention" : "full_attention";
+  if (!f.config.is_gguf() || slides) return rotation_of_layers(f.config, kind, head_width);
+  Rope rope = read_rope(f.config, kind);
+  read_gguf_factors(f.b, f.config, rope);
+  return rotation_of(rope);
 }
 
 // x += post(norm_1(mlp(norm(x))) + norm_2(experts(pre_2(x)))), routed by x itself.
@@ -78,20 +95,18 @@ void experts(Flow& f, int64_t i, Id x, int64_t width) {
 }
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "rms_norm_eps"})));
-  const std::vector<std::string> kinds =
-      layer_kinds(config, {"", "layer_types"}, {"sliding_attention", "full_attention"});
-  const int64_t shared = config.find_int({"", "num_kv_shared_layers"}).value_or(0);
-  SharedAttention attention(f, config.n_layers - shared);
-  const bool has_experts = config.find_bool({"", "enable_moe_block"}).value_or(false);
+  Flow f(b, config, kNames, norm_eps(config));
+  const std::vector<bool> sliding = sliding_layers(config);
+  SharedAttention attention(f, config.n_layers - config.find_int(kSharedLayers).value_or(0));
+  const bool has_experts = config.is_gguf() ? config.find_int("expert_count").value_or(0) > 0
+                                            : config.find_bool({"", "enable_moe_block"}).value_or(false);
   const Id x = f.embed(std::sqrt(static_cast<float>(config.hidden))), layer_out = b.buffer(config.hidden);
   std::optional<LayerEmbeddings> embeddings;
-  if (const int64_t n = config.find_int({"", "hidden_size_per_layer_input"}).value_or(0); n > 0)
-    embeddings.emplace(f, x, n, config.need_int({"", "vocab_size_per_layer_input"}, 1, 1 << 24));
+  if (config.find_int(kLayerWidth).value_or(0) > 0) embeddings.emplace(f, x);
   for (int64_t i = 0; i < config.n_layers; ++i) {
-    const bool slides = kinds[static_cast<size_t>(i)] == "sliding_attention";
-    SharedAttention::Layer a = attention_of(config, i, slides);
-    a.rotation = b.rotation(rotation_of_layers(config, kinds[static_cast<size_t>(i)], a.heads.dk));
+    const bool slides = sliding[static_cast<size_t>(i)];
+    SharedAttention::Layer a = attention_of(f, i, slides);
+    a.rotation = b.rotation(rotation(f, slides, a.heads.dk));
     const auto norm = [&](std::string_view role) { return f.rms(f.name(i, role), config.hidden); };
     attention.emit(i, a, f.normed(x, norm("attn_norm"), config.hidden), x, norm("post_attention_norm"));
     const int64_t width = b.rows_of(with_suffix(f.name(i, "ffn_gate"), ".weight"));
@@ -103,14 +118,15 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
       embeddings->emit(i, x, layer_out);
       b.emit(op::Add{x, layer_out, x});
     }
-    b.emit(op::Scale{x, x, b.flat_values(f.name(i, "layer_output_scale"), 1)[0]});
+    b.emit(op::Scale{x, x, flat_values(f, f.name(i, "layer_output_scale"), 1)[0]});
   }
-  return f.finish(x, f.rms(f.names.of_model("output_norm"), config.hidden), 1,
-                  static_cast<float>(config.positive_or({"", "final_logit_softcapping"}, 0)));
+  return f.finish(
+      x, f.rms(f.names.of_model("output_norm"), config.hidden), 1,
+      static_cast<float>(config.positive_or({"final_logit_softcapping", "final_logit_softcapping"}, 0)));
 }
 
 }  // namespace
 
-extern const Architecture kGemma4{"", "gemma4_text", "Gemma 4, text", build};
+extern const Architecture kGemma4{"gemma4", "gemma4_text", "Gemma 4, text", build};
 
 }  // namespace ingle::models

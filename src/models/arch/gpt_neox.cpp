@@ -6,7 +6,7 @@ namespace ingle::models {
 namespace {
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Layer layer{usual_attention(config), usual_mlp(config)};
+  Layer layer{usual_attention(config, {}, 10000), usual_mlp(config)};
   layer.attention.heads.n_kv_heads = layer.attention.heads.n_heads;
   layer.parallel = config.find_bool({"use_parallel_residual", "use_parallel_residual"}).value_or(true);
   layer.attention.fused = FusedQkv::heads;

@@ -8,6 +8,7 @@ namespace {
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer full{usual_attention(config), usual_mlp(config)};
   full.attention.qkv_bias = full.attention.output_bias = Presence::yes;
+  full.attention.rope = read_rope(config, {}, nullptr, 0, false);
   full.attention.sinks = true;
   Moe moe = usual_moe(config, false);
   moe.router.score = RouterScore::softmax_of_chosen;

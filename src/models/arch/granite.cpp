@@ -21,7 +21,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   const auto thetas = config.find_floats(kThetas);
   if (thetas && thetas->size() != static_cast<size_t>(config.n_layers))
     config.refuse(kThetas, "expected one number for each layer");
-  layer.attention.sinks = b.has({"", "model.layers.0.self_attn.sinks"});
+  layer.attention.sinks = b.has({"blk.0.attn_sinks.weight", "model.layers.0.self_attn.sinks"});
   decoder.layer = [&](int64_t i) {
     Layer l = layer;
     if (!config.slides(i, config.window.has_value())) l.attention.window = 0;
@@ -33,6 +33,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kGranite{"granite", "granite granite_swa", "Granite 3, dense", build};
+extern const Architecture kGranite{"granite granite_swa", "granite granite_swa", "Granite 3, dense", build};
 
 }  // namespace ingle::models

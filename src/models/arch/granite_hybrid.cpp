@@ -20,19 +20,19 @@ const Names kNames("model.layers.", {{"ssm_in", "mamba.in_proj"},
                                      {"ffn_down_shexp", "shared_mlp.output_linear"}});
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "rms_norm_eps"})));
-  const auto multiplier = [&](const char* key) {
-    return static_cast<float>(config.positive_or({"", key}, 1));
-  };
-  const std::vector<std::string> kinds =
-      layer_kinds(config, {"", "layer_types|layers_block_type"},
-                  {"linear_attention", "full_attention", "mamba", "attention"});
+  Flow f(b, config, kNames, norm_eps(config));
+  const auto multiplier = [&](Key key) { return static_cast<float>(config.positive_or(key, 1)); };
+  const std::vector<std::string> kinds = layer_kinds(
+      f, {"", "layer_types|layers_block_type"}, {"linear_attention", "full_attention", "mamba", "attention"},
+      {{"ssm_in", "mamba"}, {"attn_q", "attention"}});
   const Mamba2 mamba = read_mamba2(config, f.eps());
-  const float residual = multiplier("residual_multiplier");
+  const float residual = multiplier({"residual_scale", "residual_multiplier"});
   const std::string* positions = config.find_string({"", "position_embedding_type"});
-  const Id rotation = positions && *positions == "rope" ? b.rotation(rotation_of(read_rope(config))) : kNone;
-  const bool experts = config.find_int({"", "num_local_experts"}).value_or(0) > 0;
-  const Id x = f.embed(multiplier("embedding_multiplier"));
+  const bool rotary = config.is_gguf() ? config.find_bool("rope.scaling.finetuned").value_or(true)
+                                       : positions && *positions == "rope";
+  const Id rotation = rotary ? b.rotation(rotation_of(read_rope(config))) : kNone;
+  const bool experts = config.find_int({"expert_count", "num_local_experts"}).value_or(0) > 0;
+  const Id x = f.embed(multiplier({"embedding_scale", "embedding_multiplier"}));
   for (int64_t i = 0; i < config.n_layers; ++i) {
     const Place at{.flow = f,
                    .layer = i,
@@ -43,12 +43,19 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
       emit_mamba2(at, mamba);
     } else {
       GatedAttention a = usual_gated_attention(config);
-      a.scale = multiplier("attention_multiplier");
+      if (!config.is_gguf() || config.has("attention.scale"))
+        a.scale = multiplier({"attention.scale", "attention_multiplier"});
+      a.pairs = Pairs::adjacent_in_gguf;
       a.rotation = rotation;
       emit_attention(at, a);
     }
     const NormSpec norm = f.rms(f.name(i, "ffn_norm"), config.hidden);
-    const int64_t shared = config.need_int({"", "shared_intermediate_size"}, 1, 1 << 24);
+    const int64_t shared = config.need_int(
+        {"expert_shared_feed_forward_length|feed_forward_length", "shared_intermediate_size"}, 1, 1 << 24);
+    if (!experts && config.is_gguf()) {
+      f.mlp(i, x, config.n_ffn, Activation::silu, norm, {}, residual);
+      continue;
+    }
     if (!experts) {
       f.fused_mlp(i, x, "ffn_up_shexp", "ffn_down_shexp", shared, norm, residual);
       continue;
@@ -60,11 +67,12 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
     moe.scale = residual;
     f.moe(i, x, moe, norm);
   }
-  return f.finish(x, f.rms(f.names.of_model("output_norm"), config.hidden), 1 / multiplier("logits_scaling"));
+  return f.finish(x, f.rms(f.names.of_model("output_norm"), config.hidden),
+                  1 / multiplier({"logit_scale", "logits_scaling"}));
 }
 
 }  // namespace
 
-extern const Architecture kGraniteHybrid{"", "granitemoehybrid", "Granite 4, hybrids", build};
+extern const Architecture kGraniteHybrid{"granitehybrid", "granitemoehybrid", "Granite 4, hybrids", build};
 
 }  // namespace ingle::models

@@ -23,6 +23,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kHyV3{"", "hy_v3", "Hunyuan 3", build};
+extern const Architecture kHyV3{"hy_v3", "hy_v3", "Hunyuan 3", build};
 
 }  // namespace ingle::models

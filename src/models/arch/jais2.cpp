@@ -18,6 +18,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kJais2{"", "jais2", "Jais 2", build};
+extern const Architecture kJais2{"jais2", "jais2", "Jais 2", build};
 
 }  // namespace ingle::models

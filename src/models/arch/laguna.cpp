@@ -6,7 +6,7 @@
 namespace ingle::models {
 namespace {
 
-constexpr Key kHeads{"", "num_attention_heads_per_layer"}, kGating{"", "gating"};
+constexpr Key kHeads{"attention.head_count", "num_attention_heads_per_layer"}, kGating{"", "gating"};
 constexpr Key kInput{"", "moe_apply_router_weight_on_input"};
 
 // true, or one of the kinds by name.
@@ -25,7 +25,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer sliding = full;
   full.attention.window = 0;
   sliding.attention.rope = read_rope(config, "sliding_attention");
-  const auto heads = config.find_ints(kHeads);
+  const auto heads = config.find_list(kHeads);
   if (heads && static_cast<int64_t>(heads->size()) != config.n_layers)
     config.refuse(kHeads, format("has {} entries for {} layers", heads->size(), config.n_layers));
   Moe moe = sigmoid_moe(config);
@@ -38,18 +38,18 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
                                       {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
                                       {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
                                       {"ffn_down_shexp", "mlp.shared_expert.down_proj"}});
-  return build_decoder(b, config, {.names = names, .layer = [&](int64_t i) {
-                                     Layer layer = config.slides(i, false) ? sliding : full;
-                                     if (heads)
-                                       layer.attention.heads.n_heads =
-                                           static_cast<int32_t>((*heads)[static_cast<size_t>(i)]);
-                                     if (!is_dense(config, i)) layer.moe = moe;
-                                     return layer;
-                                   }});
+  return build_decoder(
+      b, config, {.names = names, .layer = [&](int64_t i) {
+                    Layer layer = config.slides(i, i % 4 != 0 && config.window) ? sliding : full;
+                    if (heads)
+                      layer.attention.heads.n_heads = static_cast<int32_t>((*heads)[static_cast<size_t>(i)]);
+                    if (!is_dense(config, i)) layer.moe = moe;
+                    return layer;
+                  }});
 }
 
 }  // namespace
 
-extern const Architecture kLaguna{"", "laguna", "Laguna", build};
+extern const Architecture kLaguna{"laguna", "laguna", "Laguna", build};
 
 }  // namespace ingle::models

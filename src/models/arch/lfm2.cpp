@@ -6,7 +6,7 @@
 namespace ingle::models {
 namespace {
 
-const Names kNames("model.layers.", {{"output_norm", "model.embedding_norm"},
+const Names kNames("model.layers.", {{"output_norm", "model.embedding_norm", "token_embd_norm"},
                                      {"attn_norm", "operator_norm"},
                                      {"ffn_norm", "ffn_norm"},
                                      {"shortconv.in_proj", "conv.in_proj"},
@@ -27,9 +27,11 @@ const Names kNames("model.layers.", {{"output_norm", "model.embedding_norm"},
                                      {"ffn_down_exps", "feed_forward.experts.{}.w2"}});
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "norm_eps|block_norm_eps"})));
-  const std::vector<std::string> kinds = layer_kinds(config, {"", "layer_types"}, {"conv", "full_attention"});
-  const ShortConv conv{static_cast<int32_t>(config.need_int({"", "conv_L_cache"}, 2, 64)),
+  Flow f(b, config, kNames, norm_eps(config));
+  const std::vector<std::string> kinds =
+      layer_kinds(f, {"", "layer_types"}, {"conv", "full_attention"},
+                  {{"shortconv.in_proj", "conv"}, {"attn_q", "full_attention"}});
+  const ShortConv conv{static_cast<int32_t>(config.need_int({"shortconv.l_cache", "conv_L_cache"}, 2, 64)),
                        config.find_bool({"", "conv_bias"}).value_or(false)};
   const Id rotation = b.rotation(rotation_of(read_rope(config)));
   const Id x = f.embed();
@@ -45,7 +47,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
       emit_attention(at, a);
     }
     const NormSpec norm = f.rms(f.name(i, "ffn_norm"), config.hidden);
-    if (config.has({"", "num_experts"}) && !is_dense(config, i)) {
+    if (config.has({"expert_count", "num_experts"}) && !is_dense(config, i)) {
       Moe moe = sigmoid_moe(config);
       moe.router.normalise = config.find_bool({"", "norm_topk_prob"}).value_or(true);
       moe.correction = config.find_bool({"", "use_expert_bias"}).value_or(true);
@@ -60,6 +62,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kLfm2{"", "lfm2 lfm2_moe", "LFM2", build};
+extern const Architecture kLfm2{"lfm2 lfm2moe", "lfm2 lfm2_moe", "LFM2", build};
 
 }  // namespace ingle::models

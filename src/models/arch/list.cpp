@@ -14,7 +14,7 @@ extern const Architecture kLlama, kMistral, kMinistral3, kQwen2, kQwen3, kGemma,
 extern const Architecture kMixtral, kQwen2Moe, kQwen3Moe, kPhiMoe, kDbrx, kCohere2Moe, kOlmoe, kFlexOlmo,
     kJetMoe, kGraniteMoe, kDeepseekV2, kDeepseekV3, kYoutu, kMiniCpm3, kMistral4, kGlm4Moe, kSolarOpen,
     kDots1, kGptOss, kMiniMaxM2, kErnie45Moe, kHunyuanV1Moe, kHyV3, kExaoneMoe, kLlama4, kAfmoe, kLaguna,
-    kMimoV2Flash;
+    kMimoV2Flash, kMellum;
 // Recurrent state, alone or between attention; and layers that share.
 extern const Architecture kQwen3Next, kGemma4, kGemma3n, kLfm2, kLfm3, kJamba, kMamba, kMamba2,
     kGraniteHybrid, kBamba, kFalconH1, kNemotronH;
@@ -30,7 +30,7 @@ std::span<const Architecture* const> all_architectures() {
       &kMixtral, &kQwen2Moe, &kQwen3Moe, &kPhiMoe, &kDbrx, &kCohere2Moe, &kOlmoe, &kFlexOlmo, &kJetMoe,
       &kGraniteMoe, &kDeepseekV2, &kDeepseekV3, &kYoutu, &kMiniCpm3, &kMistral4, &kGlm4Moe, &kSolarOpen,
       &kDots1, &kGptOss, &kMiniMaxM2, &kErnie45Moe, &kHunyuanV1Moe, &kHyV3, &kExaoneMoe, &kLlama4, &kAfmoe,
-      &kLaguna, &kMimoV2Flash,
+      &kLaguna, &kMimoV2Flash, &kMellum,
       // Recurrent state, alone or between attention; and layers that share.
       &kQwen3Next, &kGemma4, &kGemma3n, &kLfm2, &kLfm3, &kJamba, &kMamba, &kMamba2, &kGraniteHybrid, &kBamba,
       &kFalconH1, &kNemotronH};

@@ -18,17 +18,21 @@ const Names kNames("backbone.layers.", {{"token_embd", "backbone.embeddings"},
                                         {"ssm_out", "mixer.out_proj"}});
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "layer_norm_epsilon"})));
+  Flow f(b, config, kNames, norm_eps(config));
   Mamba mamba;
-  mamba.inner = config.need_int({"", "intermediate_size"}, 1, 1 << 24);
-  mamba.n_states = config.need_int({"", "state_size"}, 1, 1 << 16);
-  mamba.rank = config.need_int({"", "time_step_rank"}, 1, 1 << 16);
-  mamba.taps = static_cast<int32_t>(config.need_int({"", "conv_kernel"}, 2, 64));
+  mamba.inner = config.need_int({"ssm.inner_size", "intermediate_size"}, 1, 1 << 24);
+  mamba.n_states = config.need_int({"ssm.state_size", "state_size"}, 1, 1 << 16);
+  mamba.rank = config.need_int({"ssm.time_step_rank", "time_step_rank"}, 1, 1 << 16);
+  mamba.taps = static_cast<int32_t>(config.need_int({"ssm.conv_kernel", "conv_kernel"}, 2, 64));
   mamba.conv_bias = config.find_bool({"", "use_conv_bias"}).value_or(true);
-  mamba.bias = config.find_bool({"", "use_bias"}).value_or(false) ? Presence::yes : Presence::no;
-  if (config.has({"", "mixer_rms_eps"})) {
+  if (config.is_gguf())
+    mamba.bias = Presence::optional;
+  else
+    mamba.bias = config.find_bool({"", "use_bias"}).value_or(false) ? Presence::yes : Presence::no;
+  if (config.has({"", "mixer_rms_eps"}) || config.find_bool("ssm.dt_b_c_rms").value_or(false)) {
     mamba.norms = Mamba::bare;
-    mamba.norm_eps = static_cast<float>(config.need_positive({"", "mixer_rms_eps"}));
+    mamba.norm_eps =
+        static_cast<float>(config.positive_or({"", "mixer_rms_eps"}, static_cast<double>(f.eps())));
   }
   const Id x = f.embed();
   for (int64_t i = 0; i < config.n_layers; ++i)
@@ -38,6 +42,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kMamba{"", "mamba falcon_mamba", "Mamba, Falcon-Mamba", build};
+extern const Architecture kMamba{"mamba", "mamba falcon_mamba", "Mamba, Falcon-Mamba", build};
 
 }  // namespace ingle::models

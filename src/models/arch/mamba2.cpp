@@ -18,7 +18,7 @@ const Names kNames("backbone.layers.", {{"token_embd", "backbone.embeddings"},
                                         {"ssm_out", "mixer.out_proj"}});
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "layer_norm_epsilon"})));
+  Flow f(b, config, kNames, norm_eps(config));
   const Mamba2 mamba = read_mamba2(config, f.eps(),
                                    {.heads = {"", "num_heads"},
                                     .head_width = {"", "head_dim"},
@@ -35,6 +35,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kMamba2{"", "mamba2", "Mamba 2", build};
+extern const Architecture kMamba2{"mamba2", "mamba2", "Mamba 2", build};
 
 }  // namespace ingle::models

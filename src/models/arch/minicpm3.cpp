@@ -7,15 +7,17 @@ namespace ingle::models {
 namespace {
 
 // llama.cpp has these numbers in its code, not in the file.
-constexpr double kScaleEmbedding = 12, kScaleDepth = 1.4, kBaseWidth = 256;
+constexpr double kScaleEmbedding = 12, kScaleDepth = 1.4, kBaseWidth = 256, kTheta = 10000;
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   const auto number = [&](const char* key, double fallback) {
     return static_cast<double>(config.positive_or({"", key}, fallback));
   };
   Layer layer;
-  layer.mla = usual_mla(config);
-  layer.mla->rope.pairs = Pairs::halves;
+  layer.mla = usual_mla(config, kTheta);
+  Config turned = config;
+  turned.n_rotated = layer.mla->n_rotated;
+  layer.mla->rope = read_rope(turned, {}, &b, kTheta);
   layer.mlp = usual_mlp(config);
   layer.residual_scale = static_cast<float>(number("scale_depth", kScaleDepth) /
                                             std::sqrt(static_cast<double>(config.n_layers)));

@@ -18,6 +18,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kMistral4{"", "mistral4", "Mistral 4", build};
+extern const Architecture kMistral4{"mistral4", "mistral4", "Mistral 4", build};
 
 }  // namespace ingle::models

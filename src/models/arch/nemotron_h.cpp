@@ -33,12 +33,15 @@ const Names kNames("backbone.layers.", {{"token_embd", "backbone.embeddings"},
                                         {"ssm_out", "mixer.out_proj"}});
 
 // By a list, or by a string with a letter for each layer.
-std::vector<std::string> kinds_of(const Config& config) {
+std::vector<std::string> kinds_of(const Flow& f) {
+  const Config& config = f.config;
   constexpr Key kPattern{"", "hybrid_override_pattern"};
   const std::string* pattern = config.find_string(kPattern);
   if (!pattern || config.has({"", "layers_block_type"}))
-    return layer_kinds(config, {"", "layers_block_type"},
-                       {"linear_attention", "mamba", "mlp", "full_attention", "attention", "moe"});
+    return layer_kinds(
+        f, {"", "layers_block_type"},
+        {"linear_attention", "mamba", "mlp", "full_attention", "attention", "moe"},
+        {{"ssm_in", "mamba"}, {"attn_q", "attention"}, {"ffn_gate_inp", "moe"}, {"ffn_up", "mlp"}});
   static const std::map<char, std::string> kLetters = {
       {'M', "mamba"}, {'*', "attention"}, {'-', "mlp"}, {'E', "moe"}};
   std::vector<std::string> kinds;
@@ -62,18 +65,27 @@ void experts(Flow& f, int64_t i, Id x, const NormSpec& norm) {
     out.count = usual.router.n_experts;
     for (int64_t e = 0; e < n; ++e) {
       graph::TensorName name = f.name(i, role);
+      if (f.config.is_gguf()) {
+        const Id id = f.b.part(with_suffix(name, ".weight"), {n, rows, cols}, rows, cols,
+                               {.first_row = e * rows, .slice_rows = rows});
+        if (e == 0) out.weight = id;
+        continue;
+      }
       name.hugging_face.replace(name.hugging_face.find("{}"), 2, std::to_string(e));
       const Id id = f.b.part(with_suffix(name, ".weight"), {rows, cols}, rows, cols, {});
       if (e == 0) out.weight = id;
     }
     return out;
   };
-  const int64_t shared = f.config.need_int({"", "moe_shared_expert_intermediate_size"}, 1, 1 << 24);
+  const int64_t shared = f.config.need_int(
+      {"expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size"}, 1, 1 << 24);
   op::Moe o{};
   o.x = x, o.norm = norm, o.act = Activation::relu2;
   o.router = f.weight(f.name(i, "ffn_gate_inp"), n, hidden);
   o.route = usual.router;
-  o.route.correction = f.b.vector(f.name(i, "exp_probs_b"), n);
+  graph::TensorName correction = f.name(i, "exp_probs_b");
+  correction.gguf += ".bias";
+  o.route.correction = f.b.vector(correction, n);
   o.up = bank("ffn_up_exps", usual.width, hidden);
   o.down = bank("ffn_down_exps", hidden, usual.width);
   o.shared_up = f.weight(f.name(i, "ffn_up_shexp"), shared, hidden);
@@ -82,7 +94,7 @@ void experts(Flow& f, int64_t i, Id x, const NormSpec& norm) {
 }
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "layer_norm_epsilon|norm_eps"})));
+  Flow f(b, config, kNames, norm_eps(config));
   const Mamba2 mamba = read_mamba2(config, f.eps(),
                                    {.heads = {"", "mamba_num_heads"},
                                     .head_width = {"", "mamba_head_dim"},
@@ -91,7 +103,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
                                     .taps = {"", "conv_kernel"},
                                     .conv_bias = {"", "use_conv_bias"},
                                     .bias = {"", "use_bias|mamba_proj_bias"}});
-  const std::vector<std::string> kinds = kinds_of(config);
+  const std::vector<std::string> kinds = kinds_of(f);
   if (config.has({"", "moe_latent_size"}))
     config.refuse({"", "moe_latent_size"}, "experts in a latent space");
   const Id x = f.embed();
@@ -103,11 +115,11 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
     } else if (kind == "full_attention" || kind == "attention") {
       emit_attention(at, usual_gated_attention(config));
     } else if (kind == "mlp") {
-      const Id up =
-          f.linear(f.normed(x, at.norm, config.hidden),
-                   f.weight(f.name(i, "ffn_up"), config.n_ffn, config.hidden), "ffn_up", config.n_ffn);
+      const int64_t width = b.rows_of(with_suffix(f.name(i, "ffn_up"), ".weight"));
+      const Id up = f.linear(f.normed(x, at.norm, config.hidden),
+                             f.weight(f.name(i, "ffn_up"), width, config.hidden), "ffn_up", width);
       b.emit(op::Activate{up, up, Activation::relu2});
-      f.project(up, x, f.weight(f.name(i, "ffn_down"), config.hidden, config.n_ffn));
+      f.project(up, x, f.weight(f.name(i, "ffn_down"), config.hidden, width));
     } else {
       experts(f, i, x, at.norm);
     }
@@ -118,6 +130,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kNemotronH{"", "nemotron_h", "Nemotron-H", build};
+extern const Architecture kNemotronH{"nemotron_h nemotron_h_moe", "nemotron_h", "Nemotron-H", build};
 
 }  // namespace ingle::models

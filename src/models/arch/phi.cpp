@@ -6,7 +6,7 @@ namespace ingle::models {
 namespace {
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Layer layer{usual_attention(config), usual_mlp(config)};
+  Layer layer{usual_attention(config, {}, 10000), usual_mlp(config)};
   layer.parallel = layer.shared_norm = true;
   layer.attention.qkv_bias = layer.attention.output_bias = layer.mlp.bias = Presence::yes;
   if (config.find_bool({"", "qk_layernorm"}).value_or(false)) layer.attention.qk_norm.kind = NormKind::layer;

@@ -19,6 +19,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kQwen2{"qwen2", "qwen2", "Qwen 2 and 2.5", build};
+extern const Architecture kQwen2{"qwen2", "qwen2 qwen2_vl_text qwen2_5_vl_text", "Qwen 2 and 2.5", build};
 
 }  // namespace ingle::models

@@ -14,6 +14,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kQwen3{"qwen3", "qwen3", "Qwen 3, dense", build};
+extern const Architecture kQwen3{"qwen3", "qwen3 qwen3_vl_text", "Qwen 3, dense", build};
 
 }  // namespace ingle::models

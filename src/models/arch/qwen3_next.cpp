@@ -19,20 +19,22 @@ const Names kNames("model.layers.", {{"ssm_in", "linear_attn.in_proj_qkvz"},
                                      {"ssm_dt", "linear_attn.dt_bias"},
                                      {"ssm_norm", "linear_attn.norm"},
                                      {"ssm_out", "linear_attn.out_proj"},
+                                     {"ffn_norm", "post_attention_layernorm", "post_attention_norm"},
                                      {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
                                      {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
                                      {"ffn_down_shexp", "mlp.shared_expert.down_proj"}});
 
 GatedDelta read_delta(const Config& config) {
-  const auto number = [&](const char* key, int64_t low) {
-    return static_cast<int32_t>(config.need_int({"", key}, low, 1 << 16));
+  const auto number = [&](Key key, int64_t low) {
+    return static_cast<int32_t>(config.need_int(key, low, 1 << 16));
   };
   GatedDelta d;
-  d.n_groups = number("linear_num_key_heads", 1);
-  d.n_heads = number("linear_num_value_heads", 1);
-  d.dk = number("linear_key_head_dim", 1);
-  d.dv = number("linear_value_head_dim", 1);
-  d.taps = number("linear_conv_kernel_dim", 2);
+  d.n_groups = number({"ssm.group_count", "linear_num_key_heads"}, 1);
+  d.n_heads = number({"ssm.time_step_rank", "linear_num_value_heads"}, 1);
+  d.dk = number({"ssm.state_size", "linear_key_head_dim"}, 1);
+  d.dv = config.is_gguf() ? number("ssm.inner_size", d.n_heads) / d.n_heads
+                          : number({"", "linear_value_head_dim"}, 1);
+  d.taps = number({"ssm.conv_kernel", "linear_conv_kernel_dim"}, 2);
   if (d.n_heads % d.n_groups != 0)
     fail(Code::corrupt, config.file().name() + ", key linear_num_value_heads",
          format("is {}, expected a multiple of {} key heads", d.n_heads, d.n_groups));
@@ -40,12 +42,13 @@ GatedDelta read_delta(const Config& config) {
 }
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Flow f(b, config, kNames, static_cast<float>(config.need_positive({"", "rms_norm_eps"})), 1);
+  Flow f(b, config, kNames, norm_eps(config), 1);
   const std::vector<std::string> kinds =
-      layer_kinds(config, {"", "layer_types"}, {"linear_attention", "full_attention"});
+      layer_kinds(f, {"", "layer_types"}, {"linear_attention", "full_attention"},
+                  {{"ssm_out", "linear_attention"}, {"attn_q", "full_attention"}});
   const GatedDelta delta = read_delta(config);
   const Id rotation = b.rotation(rotation_of(read_rope(config)));
-  const bool experts = config.has({"", "num_experts"});
+  const bool experts = config.has({"expert_count", "num_experts"});
   const Id x = f.embed();
   for (int64_t i = 0; i < config.n_layers; ++i) {
     const Place at{f, i, x, f.rms(f.name(i, "attn_norm"), config.hidden)};
@@ -75,7 +78,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kQwen3Next{"", "qwen3_next qwen3_5_text qwen3_5_moe_text",
+extern const Architecture kQwen3Next{"qwen3next qwen35 qwen35moe", "qwen3_next qwen3_5_text qwen3_5_moe_text",
                                      "Qwen3-Next and Qwen 3.5, text", build};
 
 }  // namespace ingle::models

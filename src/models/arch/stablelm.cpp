@@ -6,7 +6,7 @@ namespace ingle::models {
 namespace {
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  Layer layer{usual_attention(config), usual_mlp(config)};
+  Layer layer{usual_attention(config, {}, 10000), usual_mlp(config)};
   const graph::TensorName second{"blk.0.ffn_norm.weight", "model.layers.0.post_attention_layernorm.weight"};
   const graph::TensorName norms{"blk.0.attn_q_norm.weight",
                                 "model.layers.0.self_attn.q_layernorm.norms.0.weight"};

@@ -48,6 +48,13 @@ FolderTokenizer load_folder_tokenizer(const FolderReader& read, const std::strin
   return out;
 }
 
+std::string read_folder_template(const std::string& path) {
+  const std::filesystem::path folder(path);
+  return hf::read_tokenizer_config([&folder](const std::string& name) { return read_file(folder / name); },
+                                   path)
+      .chat_template;
+}
+
 std::shared_ptr<const Tokenizer> open_hugging_face_tokenizer(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {

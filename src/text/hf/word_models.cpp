@@ -50,24 +50,8 @@ class WordPiece final : public Model {
 
   void encode_word(std::string_view word, std::vector<TokenId>& out, Work& work) const {
     const size_t first = out.size();
-    bool known = !is_too_long(word);
     work.scanned += 1;
-    for (size_t at = 0; known && at < word.size();) {
-      const Trie& trie = at == 0 ? starts_ : parts_;
-      TokenId longest = -1;
-      size_t longest_end = at;
-      uint32_t node = Trie::kRoot;
-      for (size_t to = at; to < word.size();) {
-        node = trie.step(node, word[to++]);
-        ++work.scanned;
-        if (node == Trie::kNone) break;
-        if (trie.id(node) >= 0) longest = trie.id(node), longest_end = to;
-      }
-      known = longest >= 0;
-      if (known) out.push_back(longest);
-      at = longest_end;
-    }
-    if (known) return;
+    if (!is_too_long(word) && take_longest(word, starts_, parts_, out, work.scanned)) return;
     out.resize(first);
     out.push_back(unknown_);
   }
