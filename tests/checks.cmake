@@ -44,6 +44,13 @@ if(TARGET ingle_cli)
                             $<TARGET_FILE:ingle_cli> ${CMAKE_CURRENT_SOURCE_DIR}/data/models)
 endif()
 
+# A real model as a Hugging Face folder, where transformers is here to make it.
+if(TARGET ingle_cli)
+  add_test(NAME real_folder COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/golden/folder_test.py
+                                    $<TARGET_FILE:ingle_cli> SmolLM2-135M-Instruct.Q4_1.gguf)
+  set_tests_properties(real_folder PROPERTIES LABELS long SKIP_RETURN_CODE 77)
+endif()
+
 # The Python package, where it is built. Its tools are fetched once; where they cannot be had the tests say so.
 if(TARGET ingle_python)
   foreach(what prepare test debug types)

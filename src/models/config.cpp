@@ -26,6 +26,15 @@ constexpr Key kWindow{"attention.sliding_window", "sliding_window"};
 constexpr Key kPredictors{"nextn_predict_layers", "num_nextn_predict_layers"};
 constexpr Key kVocab{"vocab_size", "vocab_size"};
 
+// Hybrids, and models whose sliding layers have another shape, may have numbers for each layer; all others
+// one.
+bool layers_may_differ(const Config& config) {
+  for (const char* key :
+       {"ssm.state_size", "shortconv.l_cache", "attention.sliding_window_pattern", "rope.freq_base_swa"})
+    if (config.is_gguf() && config.has(key)) return true;
+  return false;
+}
+
 }  // namespace
 
 Config::Config(const formats::Checkpoint& file) : file_(&file) {
@@ -186,10 +195,17 @@ std::optional<std::vector<int64_t>> Config::find_list(Key key) const {
 // differ read the list.
 int64_t Config::kv_heads() const {
   int64_t value = n_heads;
-  if (const auto list = find_list(kKvHeads); list && !list->empty()) {
-    if (const int64_t most = *std::ranges::max_element(*list); most != 0) value = most;
+  const bool differ = layers_may_differ(*this);
+  if (const formats::MetaValue* all = found(kKvHeads);
+      all && std::holds_alternative<formats::MetaArray>(*all)) {
+    const auto list = find_ints(kKvHeads);
+    const int64_t most = list && !list->empty() ? *std::ranges::max_element(*list) : 0;
+    if (!list || list->empty() ||
+        (!differ && std::ranges::any_of(*list, [&](int64_t v) { return v != most; })))
+      refuse(kKvHeads, "layers with different numbers of kv heads");
+    if (most != 0 || !differ) value = most;
   } else {
-    value = ranged(kKvHeads, n_heads, 0, n_heads);
+    value = ranged(kKvHeads, n_heads, differ ? 0 : 1, n_heads);
     if (value == 0) value = n_heads;
   }
   if (value < 1 || n_heads % value != 0)
@@ -198,18 +214,18 @@ int64_t Config::kv_heads() const {
   return value;
 }
 
-// Zero in models without attention; where layers differ, the first that has any.
+// Where layers differ, the first number that is any.
 int64_t Config::heads() const {
-  const auto list = find_list(kHeads);
-  if (list) {
-    const auto first = std::ranges::find_if(*list, [](int64_t n) { return n > 0; });
-    if (first != list->end() && *first <= 1 << 16) return *first;
-    return 1;
+  const bool differ = layers_may_differ(*this);
+  if (const auto list = differ ? find_list(kHeads) : std::nullopt) {
+    const auto first = std::ranges::find_if(*list, [](int64_t n) { return n > 0 && n <= 1 << 16; });
+    if (first != list->end()) return *first;
+    refuse(kHeads, "no layer has heads");
   }
   // Models of state spaces alone have no attention; "state_size" tells them.
-  if (is_gguf() ? find_int(kHeads) == 0 : has({"", "state_size"}))
-    return std::max<int64_t>(1, ranged(kHeads, 1, 0, 1 << 16));
-  return ranged(kHeads, {}, 1, 1 << 16);
+  if (differ && find_int(kHeads) == 0) return 1;
+  const bool attends = is_gguf() || !has({"", "state_size"});
+  return ranged(kHeads, attends ? std::nullopt : std::optional<int64_t>(1), 1, 1 << 16);
 }
 
 }  // namespace ingle::models

@@ -177,3 +177,24 @@ TEST_CASE("JSON becomes a flat list", "[folder]") {
   CHECK(std::get<std::vector<double>>(std::get<MetaArray>(list[4].second)) == std::vector<double>{1, 2.5});
   CHECK_THROWS_AS(flat("{\"a\": \"" + std::string(1000, 'x') + "\"}"), Error);
 }
+
+TEST_CASE("of a model with several parts the one for text is opened", "[folder]") {
+  Made m;
+  m.write("config.json", R"({"model_type": "both", "hidden_size": 7, "image_token_id": 3,)"
+                         R"( "text_config": {"model_type": "made", "hidden_size": 5},)"
+                         R"( "vision_config": {"model_type": "eye", "hidden_size": 9}})");
+  m.write("model.safetensors", weights({"model.language_model.norm.weight", "language_model.model.layers.0.a",
+                                        "language_model.lm_head.weight", "model.visual.blocks.0.a",
+                                        "vision_tower.b", "multi_modal_projector.c", "model.other.d"}));
+  const CheckpointPtr file = m.open();
+  CHECK(file->need_string("model_type") == "made");
+  CHECK(file->need_int("hidden_size") == 5);
+  CHECK(file->need_int("image_token_id") == 3);
+  CHECK(file->need_string("vision_config.model_type") == "eye");
+  CHECK(file->meta("text_config.model_type") == nullptr);
+  CHECK(file->tensors().size() == 4);
+  for (const char* name : {"model.norm.weight", "model.layers.0.a", "lm_head.weight", "model.other.d"})
+    CHECK(file->find(name) != nullptr);
+  CHECK(*file->find_strings("other_parts") ==
+        std::vector<std::string>{"model.visual.blocks.0.a", "vision_tower.b", "multi_modal_projector.c"});
+}

@@ -30,7 +30,9 @@ EXTRA = {
     "llama4_text": {"attention.chunk_size": ("u32", "attention_chunk_size"), "attention.temperature_scale": ("f32", "attn_scale"),
                     "attention.temperature_length": ("u32", "floor_scale")},
     "olmoe": {"attention.clamp_kqv": ("f32", "clip_qkv")},
-    "glm": {"attention.key_length": ("u32", "head_dim"), "attention.value_length": ("u32", "head_dim")},
+    "glm": {"attention.layer_norm_rms_epsilon": ("f32", "rms_norm_eps"),
+            "attention.key_length": ("u32", "head_dim"),
+            "attention.value_length": ("u32", "head_dim")},
     "phi": {"feed_forward_length": ("u32", "intermediate_size")},
     "lfm2_moe": {"expert_weights_scale": ("f32", "routed_scaling_factor")},
     "solar_open": {"rope.dimension_count": ("u32", "head_dim")},
@@ -93,11 +95,10 @@ class Index:
                 self.rows.setdefault(self.key(row), []).append((name + form, i))
 
     def key(self, row):
-        row = row.astype(np.float64)
-        if self.rate:  # an exponential rounds differently here and there
-            with np.errstate(all="ignore"):
-                return np.round(np.log(-row), 4).tobytes()
-        return np.round(row, 5).tobytes()
+        if not self.rate:
+            return (row.astype(np.float32) + np.float32(0)).tobytes()
+        with np.errstate(all="ignore"):  # an exponential rounds differently here and there
+            return (np.round(np.log(-row.astype(np.float64)), 4) + 0.0).tobytes()
 
     def find(self, rows):
         """Runs (form, first, step, count) of all rows, or nothing."""
@@ -155,7 +156,10 @@ def recipe(family, folder, out, reader):
     if family == "nemotron":
         part = (config.get("rope_parameters") or config).get("partial_rotary_factor", config.get("partial_rotary_factor", 0.5))
         extra["nemotron.rope.dimension_count"] = ("u32", False, [int(config["head_dim"] * part)])
-    if family in ("afmoe", "cohere2", "gemma3_bf16"):
+    if family in ("cohere2", "glm"):
+        part = (config.get("rope_parameters") or config).get("partial_rotary_factor", config.get("partial_rotary_factor", 1))
+        extra[arch + ".rope.dimension_count"] = ("u32", False, [int(config["head_dim"] * part)])
+    if family in ("afmoe", "cohere2", "qwen2_sw"):
         extra[arch + ".attention.sliding_window_pattern"] = ("bool", True, [t == "sliding_attention" for t in config["layer_types"]])
     for key, (kind, listed, values) in extra.items():
         text = [number(v) if kind == "f32" else str(int(v)) if kind in ("u32", "bool") else v for v in values]
@@ -164,9 +168,12 @@ def recipe(family, folder, out, reader):
         shape = list(reversed([int(x) for x in t.shape]))
         v = np.array(t.data, dtype=np.float32).reshape(shape)
         found = None
-        for m, form, turned in [("as", "", False), ("plus", "", False), ("as", "^", False), ("as", "|", False),
-                                ("rate", "|", False), ("as", "^", True)]:
-            if turned and v.ndim < 2:
+        for name, x in source.items():  # whole, since exponentials round differently here and there
+            if x.size == v.size and np.allclose(-np.exp(np.minimum(x, 80)).reshape(-1), v.reshape(-1), rtol=1e-6):
+                found = ("rate", [(name + "|", 0, 1, v.size)], False)
+        for m, form, turned in [("as", "", False), ("plus", "", False), ("as", "^", False), ("as", "^", True),
+                                ("as", "|", False), ("rate", "|", False)]:
+            if found or turned and v.ndim < 2:
                 continue
             if (m, form) not in indices:
                 indices[m, form] = Index(source, m, form)
@@ -182,6 +189,8 @@ def recipe(family, folder, out, reader):
             lines.append(f"values {t.name} {size} " + " ".join(number(x) for x in v.reshape(-1)))
             continue
         m, runs, turned = found
+        if family == "gemma3n_text":  # tokens past the table read its first row; the converter gives them zeros
+            runs = [("model.embed_tokens_per_layer.weight", 0, 0, r[3]) if r[0] == "zeros" else r for r in runs]
         parts, before = [], None
         for form, first, step, count in runs:
             parts.append(f"{'' if form == before else form + ' '}{first} {step} {count}")

@@ -40,7 +40,12 @@ std::string expected() {
          "files in\n"
          "f32, f16, bf16 or f8, loads wherever a model is asked for. What a file says that is not understood "
          "is an\n"
-         "error which names it.\n\n## Checked against\n\n"
+         "error which names it. FP8 codes with scales of their own, by tensor, row or block, and the MXFP4 "
+         "experts "
+         "of\ngpt-oss load as they are. Of a model with several parts (`text_config`) the one for text runs; "
+         "the "
+         "names of the\nothers' tensors are the key `other_parts` of `ingle inspect`.\n\n## Checked "
+         "against\n\n"
          "`tests/golden/families_test.cpp` runs tiny models with random weights of these families and "
          "compares every\n"
          "log-probability, and the greedy continuation, with transformers 5 in float32; token by token "
@@ -50,7 +55,9 @@ std::string expected() {
          "1e-3 of the float reference.\n\n"
          "From Hugging Face folders: "
       << list_of(false) << ".\n\nFrom GGUF: " << list_of(true)
-      << ".\n\nThe other GGUF names follow llama.cpp's converters and have been run on no file here.\n";
+      << ".\n\nMost of the GGUF files are written by the test out of the folders' weights, by recipes of "
+         "what "
+         "llama.cpp's\nconverter makes of them (`tests/golden/gguf_recipes.py`).\n";
   return out.str();
 }
 
