@@ -15,6 +15,6 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
 
 }  // namespace
 
-extern const Architecture kQwen3Moe{"qwen3moe", "qwen3_moe qwen3_vl_moe_text", "Qwen 3, with experts", build};
+extern const Architecture kQwen3Moe{"qwen3moe", "qwen3_moe", "Qwen 3, with experts", build};
 
 }  // namespace ingle::models

@@ -1,11 +1,11 @@
-// Any bytes as the JSON of a folder: an Error or entries that can be looked at, and as a configuration an
-// Error or a plan.
+// Any bytes as config.json: an Error or a plan, of the text part where there are several.
 #include <map>
 #include <string>
 
 #include "core/error.h"
 #include "formats/basic_checkpoint.h"
 #include "formats/json_flat.h"
+#include "formats/text_part.h"
 #include "models/architecture.h"
 
 namespace {
@@ -42,6 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     formats::MetaList list =
         formats::flatten_json(*from_memory("fuzz", std::as_bytes(std::span(data, size))), 1 << 20);
+    std::vector<formats::TensorInfo> none;
+    formats::take_text_part(list, none);
     models::build_plan(std::make_shared<ConfigAlone>(std::move(list)), kv::StateType::f32);
   } catch (const Error&) {
   }
