@@ -38,6 +38,15 @@ if(NOT INGLE_SANITIZE AND NOT INGLE_COVERAGE)
   endif()
 endif()
 
+# The kernels on other processors, by qemu-user where that is installed.
+if(TARGET ingle_cli AND TARGET test_kernels AND NOT INGLE_SANITIZE AND NOT INGLE_COVERAGE)
+  foreach(what arm x86)
+    add_test(NAME emulated_${what} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/emulated.py
+                                           ${what} ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+    set_tests_properties(emulated_${what} PROPERTIES LABELS long SKIP_RETURN_CODE 77 TIMEOUT 3600)
+  endforeach()
+endif()
+
 # The command line as its users run it.
 if(TARGET ingle_cli)
   add_test(NAME cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/cli/cli_test.py

@@ -440,7 +440,8 @@ void EngineCore::settle(const Part& part, backends::StepStatus status, std::span
               status == backends::StepStatus::numeric
                   ? Error(Code::numeric, "engine",
                           format("the model gave NaN or infinite logits after position {}", last))
-                  : Error(Code::internal, "engine", format("the step at position {} failed", last)));
+                  : Error(Code::io, "engine", format("the backend failed in the step at position {}", last),
+                          "its log says why"));
     return;
   }
   live.state->commit(part.n);

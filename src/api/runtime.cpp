@@ -22,6 +22,9 @@ std::string instruction_sets(const CpuFeatures& cpu) {
   add(cpu.avx512_vnni, "VNNI");
   add(cpu.avx512_bf16, "BF16");
   add(cpu.avx_vnni, "AVX-VNNI");
+  add(cpu.neon, "NEON");
+  add(cpu.dotprod, "dot products");
+  add(cpu.i8mm, "I8MM");
   return text.empty() ? "baseline" : text;
 }
 

@@ -13,6 +13,8 @@
 #include <cpuid.h>
 
 #include <cstring>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 namespace ingle {
@@ -67,6 +69,17 @@ std::string brand() {
   const size_t first = all.find_first_not_of(' '), last = all.find_last_not_of(' ');
   return first == std::string_view::npos ? "x86-64" : std::string(all.substr(first, last - first + 1));
 }
+
+#elif defined(__aarch64__)
+
+// Bits of the kernel's hardware capabilities: arch/arm64/include/uapi/asm/hwcap.h.
+void detect_instructions(CpuFeatures& f) {
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  f.neon = (first >> 1 & 1) != 0;
+  f.dotprod = f.neon && (first >> 20 & 1) != 0;
+  f.i8mm = f.dotprod && (second >> 13 & 1) != 0;
+}
+std::string brand() { return "aarch64"; }
 
 #else
 

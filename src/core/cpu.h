@@ -11,6 +11,9 @@ struct CpuFeatures {
   bool avx512_vnni = false;  // and avx512
   bool avx512_bf16 = false;  // and avx512
   bool avx_vnni = false;     // 256-bit VNNI without AVX-512
+  bool neon = false;         // armv8-a has it
+  bool dotprod = false;      // and neon: products of bytes
+  bool i8mm = false;         // and dotprod: of unsigned with signed bytes
   std::string name;          // the brand string
   int logical_cores =
       1;  // that this process may use: its affinity mask, or the CPU quota of its control group

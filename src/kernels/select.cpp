@@ -10,8 +10,21 @@
 namespace ingle::kernels {
 namespace {
 
-// ISA names in ascending order; a forced one allows itself and what is below it.
+// ISA names in ascending order; a forced one allows itself and what is below it. And the units of this build,
+// most special first.
+#if defined(__aarch64__)
+constexpr std::string_view kIsas[] = {"plain", "neon", "neondot", "neoni8mm"};
+constexpr const MatmulUnit* kUnits[] = {&ingle_matmul_neoni8mm, &ingle_matmul_neondot, &ingle_matmul_neon,
+                                        &ingle_matmul_plain};
+#elif defined(__x86_64__)
 constexpr std::string_view kIsas[] = {"plain", "avx2", "avx512", "avx512vnni", "avx512bf16"};
+constexpr const MatmulUnit* kUnits[] = {&ingle_matmul_avx512bf16, &ingle_matmul_avx512vnni,
+                                        &ingle_matmul_avx512,     &ingle_matmul_avx2,
+                                        &ingle_matmul_avx2_float, &ingle_matmul_plain};
+#else
+constexpr std::string_view kIsas[] = {"plain"};
+constexpr const MatmulUnit* kUnits[] = {&ingle_matmul_plain};
+#endif
 int isa_level(std::string_view isa) {
   for (size_t i = 0; i < std::size(kIsas); ++i)
     if (kIsas[i] == isa) return static_cast<int>(i);
@@ -20,8 +33,7 @@ int isa_level(std::string_view isa) {
 
 std::vector<const MatmulRow*> list_rows() {
   std::vector<const MatmulRow*> rows;
-  for (const MatmulUnit* unit : {&ingle_matmul_avx512bf16, &ingle_matmul_avx512vnni, &ingle_matmul_avx512,
-                                 &ingle_matmul_avx2, &ingle_matmul_avx2_float, &ingle_matmul_plain})
+  for (const MatmulUnit* unit : kUnits)
     for (int32_t i = 0; i < unit->n_rows; ++i) rows.push_back(unit->rows + i);
   for (const MatmulRow& row : block_rows()) rows.push_back(&row);
   return rows;
@@ -36,6 +48,12 @@ std::string reject(const MatmulRow& row, const MatmulKey& key) {
   if (key.format->dtype.block_elems > 1 && key.k % key.format->dtype.block_elems != 0)
     return format("k = {} is not a multiple of the block of {}", key.k, key.format->dtype.block_elems);
   return {};
+}
+
+std::string isa_names() {
+  std::string names;
+  for (const std::string_view isa : kIsas) names += std::string(isa) + ", ";
+  return names;
 }
 
 struct Forced {
@@ -62,7 +80,7 @@ Forced read_forced(const KernelChoice& choice) {
   if (level >= 0) forced.level = level;
   if (!known)
     fail(Code::invalid_argument, "kernel", format("no kernel or instruction set is called '{}'", name),
-         "use plain, avx2, avx512, avx512vnni, avx512bf16, ref_q, or a kernel's full name");
+         "use " + isa_names() + "ref_q, or a kernel's full name");
   if (!runs)
     fail(Code::unsupported, "kernel", format("this machine ({}) cannot run '{}'", choice.cpu.name, name),
          "leave the kernel unset to take the best that runs");
@@ -82,6 +100,9 @@ bool can_run(const MatmulRow& row, const CpuFeatures& cpu) {
   if (isa == "avx512") return cpu.avx512;
   if (isa == "avx512vnni") return cpu.avx512_vnni;
   if (isa == "avx512bf16") return cpu.avx512_bf16;
+  if (isa == "neon") return cpu.neon;
+  if (isa == "neondot") return cpu.dotprod;
+  if (isa == "neoni8mm") return cpu.i8mm;
   return true;
 }
 

@@ -16,6 +16,9 @@ extern const MatmulUnit ingle_matmul_avx2_float;
 extern const MatmulUnit ingle_matmul_avx512;
 extern const MatmulUnit ingle_matmul_avx512vnni;
 extern const MatmulUnit ingle_matmul_avx512bf16;
+extern const MatmulUnit ingle_matmul_neon;
+extern const MatmulUnit ingle_matmul_neondot;
+extern const MatmulUnit ingle_matmul_neoni8mm;
 }
 
 }  // namespace ingle::kernels

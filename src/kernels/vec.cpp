@@ -31,7 +31,7 @@ std::string_view wanted_isa(const std::string& forced) {
   const auto names = [&](std::string_view part) { return forced.find(part) != std::string::npos; };
   if (names("avx512")) return "avx512vnni";
   if (names("avx2")) return "avx2";
-  if (names("plain") || names("ref")) return "plain";
+  if (names("plain") || names("ref") || names("neon")) return "plain";  // NEON has products alone
   fail(Code::invalid_argument, "kernel", format("no kernels are called '{}'", forced),
        "use avx512vnni, avx2 or plain");
 }

@@ -1,6 +1,8 @@
 // The last rows of the list: weights stay as the file's blocks, 16 rows at a time are decoded to f32 and the
 // f32 tiles of some ISA do the rest. So a format that only knows how to decode runs at once.
+#include <array>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +16,19 @@ namespace ingle::kernels {
 namespace {
 
 constexpr size_t kMaxFormats = 64;
-enum Tile : size_t { kTileAvx512, kTileAvx2, kTilePlain, kTiles };
+// The units with f32 tiles, best first.
+#if defined(__x86_64__)
+constexpr const MatmulUnit* kFloatUnits[] = {&ingle_matmul_avx512, &ingle_matmul_avx2_float,
+                                             &ingle_matmul_plain};
+#elif defined(__aarch64__)
+constexpr const MatmulUnit* kFloatUnits[] = {&ingle_matmul_neon, &ingle_matmul_plain};
+#else
+constexpr const MatmulUnit* kFloatUnits[] = {&ingle_matmul_plain};
+#endif
+constexpr size_t kTiles = std::size(kFloatUnits);
 
 const MatmulRow& f32_row(size_t tile) {
-  const MatmulUnit* units[kTiles] = {&ingle_matmul_avx512, &ingle_matmul_avx2_float, &ingle_matmul_plain};
-  const MatmulUnit& unit = *units[tile];
+  const MatmulUnit& unit = *kFloatUnits[tile];
   for (int32_t i = 0; i < unit.n_rows; ++i)
     if (unit.rows[i].layout == kLayoutF32) return unit.rows[i];
   return ingle_matmul_plain
@@ -106,14 +116,21 @@ int64_t ref_q_scratch(int64_t m, int64_t) { return (m * 4 + 63) / 64 * 64; }
 
 using Run = void (*)(const MatmulArgs*);
 struct Runs {
-  Run decode[kMaxFormats][kTiles];
+  std::array<Run, kTiles> decode[kMaxFormats];
   Run ref_q[kMaxFormats];
 };
+using Scratch = int64_t (*)(int64_t m, int64_t k);
+template <size_t... kTile>
+constexpr std::array<Scratch, kTiles> tile_scratches(std::index_sequence<kTile...>) {
+  return {decode_scratch<kTile>...};
+}
+template <size_t kFormat, size_t... kTile>
+constexpr std::array<Run, kTiles> tile_runs(std::index_sequence<kTile...>) {
+  return {run_decode<kFormat, kTile>...};
+}
 template <size_t... kFormat>
 constexpr Runs make_runs(std::index_sequence<kFormat...>) {
-  return {{{run_decode<kFormat, kTileAvx512>, run_decode<kFormat, kTileAvx2>,
-            run_decode<kFormat, kTilePlain>}...},
-          {run_ref_q<kFormat>...}};
+  return {{tile_runs<kFormat>(std::make_index_sequence<kTiles>())...}, {run_ref_q<kFormat>...}};
 }
 
 int32_t ref_activation(const quant::QuantFormat& format) {
@@ -133,8 +150,8 @@ struct BlockRows {
     for (size_t tile = 0; tile < kTiles; ++tile)
       for (size_t f = 0; f < n; ++f) {
         const std::string isa = f32_row(tile).isa;
-        constexpr int64_t (*scratch[kTiles])(int64_t, int64_t) = {
-            decode_scratch<kTileAvx512>, decode_scratch<kTileAvx2>, decode_scratch<kTilePlain>};
+        static constexpr std::array<Scratch, kTiles> scratch =
+            tile_scratches(std::make_index_sequence<kTiles>());
         add(std::string(formats[f]->name) + "_f32_gemm_decode_" + isa, f32_row(tile).isa, *formats[f],
             kActF32, runs.decode[f][tile], scratch[tile]);
       }
@@ -143,7 +160,7 @@ struct BlockRows {
           runs.ref_q[f], ref_q_scratch);
   }
   void add(std::string name, const char* isa, const quant::QuantFormat& format, int32_t activation, Run run,
-           int64_t (*scratch)(int64_t, int64_t)) {
+           Scratch scratch) {
     names.push_back(std::move(name));
     // The catalog's names are string literals, so their data ends with a null.
     rows.push_back({names.back().c_str(), isa, format.name.data(), kLayoutBlocks, activation, run, scratch});
