@@ -15,26 +15,68 @@ namespace ingle::kernels {
 namespace {
 
 struct F32State {
+  static constexpr bool kScaled = false;
   using Value = float;
   static INGLE_LANE V get(const float* p) { return load(p); }
   static INGLE_LANE V get_n(const float* p, int64_t n) { return load_n(p, n); }
 };
 struct F16State {
+  static constexpr bool kScaled = false;
   using Value = uint16_t;
   static INGLE_LANE V get(const uint16_t* p) { return load_f16(p); }
   static INGLE_LANE V get_n(const uint16_t* p, int64_t n) { return load_f16_n(p, n); }
 };
 struct Bf16State {
+  static constexpr bool kScaled = false;
   using Value = uint16_t;
   static INGLE_LANE V get(const uint16_t* p) { return load_bf16(p); }
   static INGLE_LANE V get_n(const uint16_t* p, int64_t n) { return load_bf16_n(p, n); }
 };
+// Codes, to be multiplied by their token's scale: the logits are, and the weights of the values, rather than
+// each code.
+struct Q8State {
+  static constexpr bool kScaled = true;
+  using Value = int8_t;
+  static INGLE_LANE V get(const int8_t* p) { return load_i8(p); }
+  static INGLE_LANE V get_n(const int8_t* p, int64_t n) {
+    int8_t codes[16] = {};
+    for (int64_t i = 0; i < n; ++i) codes[i] = p[i];
+    return load_i8(codes);
+  }
+};
+// Of a tile with n codes for each token.
+INGLE_LANE const uint16_t* scales_of(const uint8_t* tile, int64_t n) {
+  return reinterpret_cast<const uint16_t*>(tile + n * kPageTokens);
+}
 
 struct Range {  // of positions, begin <= t < end; empty when begin >= end
   int64_t begin, end;
 };
 INGLE_LANE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 INGLE_LANE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Runs of so many of n values are turned together: the largest power of two that divides n, within a chunk.
+INGLE_LANE int64_t turned_together(int64_t n) { return smaller(n & -n, kChunk); }
+// Multiplies each run of b values by the Hadamard matrix of order b over sqrt(b): orthogonal, so the product
+// of two rows that are turned is what it was.
+INGLE_LANE void turn(float* x, int64_t n, int64_t b) {
+  float factor = 1.0f;
+  int64_t rest = b;
+  for (; rest >= 4; rest /= 4) factor *= 0.5f;
+  if (rest == 2) factor *= 0.707106781f;
+  for (int64_t run = 0; run < n; run += b) {
+    for (int64_t half = 1; half < b; half *= 2) {
+      for (int64_t i = run; i < run + b; i += 2 * half) {
+        for (int64_t j = i; j < i + half; ++j) {
+          const float low = x[j], high = x[j + half];
+          x[j] = low + high;
+          x[j + half] = low - high;
+        }
+      }
+    }
+    for (int64_t i = run; i < run + b; ++i) x[i] *= factor;
+  }
+}
 
 // One tile of rows, and what is the same for all of them in one split.
 struct Tile {
@@ -55,6 +97,7 @@ template <class S>
 struct KeyPage {
   const typename S::Value* k;  // [dk][32]
   const char *values, *next;   // this page's values, the next page's keys
+  const uint16_t* scales;      // [32], where the keys have some and all of dk is summed; else null
 };
 
 // scores[r][key] = (scores[r][key] when `resume`, plus) q[r] . k[key], times `scale`, for the 32 keys of a
@@ -96,7 +139,10 @@ __attribute__((noinline)) void score_page(const Tile& t, const KeyPage<S>& page,
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
       for (int j = 0; j < kScoreVecs; ++j) {
-        store(scores + r * kRowStride + part + 16 * j, mul(acc[r][j], set1(scale)));
+        V x = acc[r][j];
+        if constexpr (S::kScaled)
+          if (page.scales) x = mul(x, load_f16(page.scales + part + 16 * j));
+        store(scores + r * kRowStride + part + 16 * j, mul(x, set1(scale)));
       }
     }
   }
@@ -111,11 +157,12 @@ INGLE_LANE void score_split(const Tile& t) {
     const uint8_t* page = a.pages[p];
     if (!page) continue;
     const uint8_t* next = p + 1 < t.pages_end && a.pages[p + 1] ? a.pages[p + 1] : page;
-    const KeyPage<S> keys = {reinterpret_cast<const Value*>(page + a.k_offset),
-                             reinterpret_cast<const char*>(page + a.v_offset),
-                             reinterpret_cast<const char*>(next + a.k_offset)};
+    KeyPage<S> keys = {reinterpret_cast<const Value*>(page + a.k_offset),
+                       reinterpret_cast<const char*>(page + a.v_offset),
+                       reinterpret_cast<const char*>(next + a.k_offset), nullptr};
     for (int64_t d = 0; d < a.dk; d += kChunk) {
       const bool final = d + kChunk >= a.dk;
+      if (S::kScaled && final) keys.scales = scales_of(page + a.k_offset, a.dk);
       score_page<S, R>(t, keys, d, final ? a.dk : d + kChunk, d > 0, final ? a.scale : 1.0f,
                        t.scores + (p * kPageTokens - t.split));
     }
@@ -248,6 +295,24 @@ INGLE_LANE void weigh_rows(const Tile& t, float* maximum, float* sum) {
   }
 }
 
+// Multiplies the weights by the scales of their values. Where a row sees nothing of a page its weights are
+// never looked at.
+template <class S>
+INGLE_LANE void scale_weights(const Tile& t) {
+  if constexpr (S::kScaled) {
+    for (int64_t p = t.all.begin / kPageTokens; p * kPageTokens < t.all.end; ++p) {
+      if (!t.a->pages[p]) continue;
+      const uint16_t* scales = scales_of(t.a->pages[p] + t.a->v_offset, t.a->dv);
+      for (int part = 0; part < kPageTokens; part += 16) {
+        const V scale = load_f16(scales + part);
+        float* weights = t.scores + (p * kPageTokens - t.split) + part;
+        for (int r = 0; r < t.rows; ++r)
+          store(weights + r * kRowStride, mul(load(weights + r * kRowStride), scale));
+      }
+    }
+  }
+}
+
 // Joins one split's maxima, sums and outputs to the running ones of the rows that saw something of it.
 INGLE_LANE void merge_rows(const Tile& t, const float* maximum, const float* sum) {
   float keep[16], take[16];
@@ -276,6 +341,7 @@ void attend_tile(const Tile& t) {
   score_split<S, R>(t);
   float maximum[16] = {}, sum[16] = {};
   weigh_rows(t, maximum, sum);
+  scale_weights<S>(t);
   for (int64_t c = 0; c < R * t.value_stride; c += 16) store(t.part + c, zero());
   if (t.common.begin < t.common.end) {
     add_edge_values<S>(t, {t.all.begin, t.common.begin});
@@ -332,6 +398,10 @@ INGLE_LANE void gather_queries(const AttendArgs& a, const AttendScratch& s, floa
       float* to = query + d / kChunk * s.chunk_stride + r * kRowStride + d % kChunk;
       store(to, d + 16 <= a.dk ? load(a.q[r] + d) : load_n(a.q[r] + d, a.dk - d));
     }
+    if (a.type != kKvQ8) continue;
+    for (int64_t d = 0; d < a.dk; d += kChunk)
+      turn(query + d / kChunk * s.chunk_stride + r * kRowStride, smaller(kChunk, a.dk - d),
+           turned_together(a.dk));
   }
   const int64_t used = (a.dk < kChunk ? up_to_16(a.dk) : kChunk);
   for (int64_t r = a.n_rows; r < a.n_rows + kMaxTileRows; ++r) {  // rows that pad a tile
@@ -408,6 +478,8 @@ void attend(const AttendArgs* a) {
       return attend_state<F32State>(*a);
     case kKvF16:
       return attend_state<F16State>(*a);
+    case kKvQ8:
+      return attend_state<Q8State>(*a);
     default:
       return attend_state<Bf16State>(*a);
   }
@@ -422,8 +494,68 @@ INGLE_LANE void narrow(int32_t type, V x, uint16_t* to) {
   }
 }
 
+// The bits of the largest magnitude; a NaN or infinity counts as the largest.
+INGLE_LANE int32_t top_of(const float* x, int64_t n) {
+  I most = iset1(0);
+  for (int64_t i = 0; i < n; i += 16)
+    most = imax(most, iand(bits(load_n(x + i, smaller(16, n - i))), iset1(INT32_MAX)));
+  return ireduce_max(most);
+}
+
+// The f16 scale of values up to that: over 127, rounded up where that is no f16, so that no code passes 127.
+// NaN for what is no number, so that it is not lost in the codes.
+INGLE_LANE uint16_t scale_of(int32_t top) {
+  if (top >= 0x7F800000) return 0x7E00;
+  float largest, rounded[16];
+  __builtin_memcpy(&largest, &top, 4);
+  uint16_t scale[16];
+  store_f16(scale, set1(largest / 127.0f));
+  store(rounded, load_f16(scale));
+  return static_cast<uint16_t>(scale[0] + (rounded[0] * 127.0f < largest ? 1 : 0));
+}
+
+// n values as codes, `step` apart.
+INGLE_LANE void store_codes(const float* x, int64_t n, uint16_t scale, int64_t step, int8_t* codes) {
+  const uint16_t all[16] = {scale};
+  float value[16];
+  store(value, load_f16(all));
+  const bool usable = value[0] > 0.0f;  // neither zero nor NaN
+  const V inverse = set1(usable ? 1.0f / value[0] : 0.0f);
+  int8_t block[16];
+  for (int64_t d = 0; d < n; d += 16) {
+    const int64_t count = smaller(16, n - d);
+    store_i8(block, usable ? to_int(mul(load_n(x + d, count), inverse)) : iset1(0));
+    for (int64_t i = 0; i < count; ++i) codes[(d + i) * step] = block[i];
+  }
+}
+
+void store_q8(const KvStoreArgs* a) {
+  int8_t* k = reinterpret_cast<int8_t*>(a->k_tile) + a->slot;
+  float turned[kChunk];
+  const int64_t b = turned_together(a->dk);
+  const auto turned_run = [&](int64_t d) {
+    for (int64_t i = 0; i < b; ++i) turned[i] = a->k[d + i];
+    turn(turned, b, b);
+  };
+  int32_t top = 0;
+  for (int64_t d = 0; d < a->dk; d += b) {
+    turned_run(d);
+    const int32_t of_run = top_of(turned, b);
+    top = of_run > top ? of_run : top;
+  }
+  const uint16_t k_scale = scale_of(top), v_scale = scale_of(top_of(a->v, a->dv));
+  for (int64_t d = 0; d < a->dk; d += b) {
+    turned_run(d);
+    store_codes(turned, b, k_scale, kPageTokens, k + d * kPageTokens);
+  }
+  store_codes(a->v, a->dv, v_scale, 1, reinterpret_cast<int8_t*>(a->v_tile) + a->slot * a->dv);
+  reinterpret_cast<uint16_t*>(a->k_tile + a->dk * kPageTokens)[a->slot] = k_scale;
+  reinterpret_cast<uint16_t*>(a->v_tile + a->dv * kPageTokens)[a->slot] = v_scale;
+}
+
 void kv_store(const KvStoreArgs* a) {
   const int64_t slot = a->slot;
+  if (a->type == kKvQ8) return store_q8(a);
   if (a->type == kKvF32) {
     float* k = reinterpret_cast<float*>(a->k_tile) + slot;
     for (int64_t d = 0; d < a->dk; ++d) k[d * kPageTokens] = a->k[d];

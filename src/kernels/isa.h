@@ -67,11 +67,13 @@ enum : int32_t {
   kGluRelu2 = 4,
   kGluSigmoid = 5
 };
-enum : int32_t { kKvF32 = 0, kKvF16 = 1, kKvBf16 = 2 };
+enum : int32_t { kKvF32 = 0, kKvF16 = 1, kKvBf16 = 2, kKvQ8 = 3 };
 enum : int32_t { kPageTokens = 32, kSplitTokens = 256 };
 
 // Attention state is held in pages of 32 tokens. In a page the tile of one (layer, kv head) is
-// K [dk][32] then V [32][dv] in the state's type.
+// K [dk][32] then V [32][dv] in the state's type. kKvQ8: bytes, and behind the codes of K, and of V, an f16
+// scale for each of the 32 tokens; keys are turned by a Hadamard matrix first, and so are the queries: a few
+// channels that are far larger than the others would else take the codes of all.
 struct KvStoreArgs {
   int32_t type;
   int64_t dk, dv;

@@ -13,7 +13,7 @@ std::vector<float> slice(const std::vector<float>& all, int64_t begin, int64_t e
 
 TEST_CASE("a row's result does not depend on the other rows", "[attend]") {
   for (const VecRow* row : rows()) {
-    for (const int32_t type : {kKvF32, kKvF16, kKvBf16}) {
+    for (const int32_t type : {kKvF32, kKvF16, kKvBf16, kKvQ8}) {
       for (const int64_t window : {0, 50}) {
         const State s(*row, type, 290, 64, 72, 20);
         Query query = causal(s, 40, 3, window, 21);

@@ -24,7 +24,7 @@ TEST_CASE("attention over each state type and head size", "[attend]") {
   struct Size {
     int64_t dk, dv;
   };
-  for (const int32_t type : {kKvF32, kKvF16, kKvBf16}) {
+  for (const int32_t type : {kKvF32, kKvF16, kKvBf16, kKvQ8}) {
     for (const Size size :
          {Size{1, 1}, Size{8, 8}, Size{16, 16}, Size{64, 64}, Size{80, 80}, Size{96, 96}, Size{128, 128},
           Size{192, 128}, Size{24, 40}, Size{33, 17}, Size{256, 256}, Size{300, 20}, Size{520, 24}}) {
@@ -40,15 +40,16 @@ TEST_CASE("attention with any number of rows", "[attend]") {
 }
 
 TEST_CASE("attention across the borders of pages and splits", "[attend]") {
-  for (const int64_t n : {1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 300, 511, 512, 513, 800}) {
-    const State s(*rows()[0], kKvF16, n, 16, 16, 7);
-    check(s, causal(s, std::min<int64_t>(n, 20), 2, 0, 8));
-  }
+  for (const int32_t type : {kKvF16, kKvQ8})
+    for (const int64_t n : {1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 300, 511, 512, 513, 800}) {
+      const State s(*rows()[0], type, n, 16, 16, 7);
+      check(s, causal(s, std::min<int64_t>(n, 20), 2, 0, 8));
+    }
 }
 
 TEST_CASE("attention through a window, with absent pages before it", "[attend]") {
   for (const int64_t window : {1, 5, 31, 33, 100, 257, 400}) {
-    State s(*rows()[0], kKvBf16, 700, 24, 24, 9);
+    State s(*rows()[0], window % 2 ? kKvBf16 : kKvQ8, 700, 24, 24, 9);
     const Query query = causal(s, 40, 2, window, 10);
     const int64_t lowest = *std::min_element(query.first.begin(), query.first.end());
     for (int64_t p = 0; p < lowest / 32; ++p) s.table[idx(p)] = nullptr;
@@ -134,5 +135,51 @@ TEST_CASE("kv_store gives the same bits everywhere and touches only its slot", "
         CHECK(s.pages[1][static_cast<size_t>(s.k_offset) + i * value_bytes(type)] == 0xFF);
       }
     }
+  }
+}
+
+TEST_CASE("8-bit state is the nearest code under a scale for each token", "[attend]") {
+  for (const VecRow* row : rows()) {
+    INFO(row->isa);
+    for (const float size : {1e-12f, 1e-6f, 0.37f, 1.0f, 250.0f, 60000.0f, 4e6f}) {
+      State s(*row, kKvQ8, 40, 19, 35, 18);
+      std::vector<float> k(19), v(35);
+      for (size_t i = 0; i < 19; ++i) k[i] = size * (0.1f * static_cast<float>(i) - 0.9f);
+      for (size_t i = 0; i < 35; ++i) v[i] = size * std::sin(static_cast<float>(i));
+      std::copy(k.begin(), k.end(), s.k.begin() + 33 * 19);
+      std::copy(v.begin(), v.end(), s.v.begin() + 33 * 35);
+      s.put(*row, 33);
+      uint16_t scale;
+      std::memcpy(&scale, s.pages[1].data() + s.k_offset + 19 * 32 + 2, 2);
+      const float step = half_to_float(scale);
+      CHECK(step * 127.0f >= 0.9f * size);
+      CHECK(step <= 0.9f * size / 127.0f * 1.001f + 6e-8f);
+      for (size_t i = 0; i < 19; ++i) CHECK(std::abs(s.k[33 * 19 + i] - k[i]) <= 0.501f * step);
+      for (size_t i = 0; i < 35; ++i) CHECK(std::abs(s.v[33 * 35 + i] - v[i]) <= 0.0041f * size + 6e-8f);
+    }
+    State s(*row, kKvQ8, 40, 19, 35, 18);
+    std::fill_n(s.k.begin(), 19, 0.0f);
+    s.v[2] = NAN;
+    s.v[35] = INFINITY;
+    s.put(*row, 0);
+    s.put(*row, 1);
+    for (size_t i = 0; i < 19; ++i) CHECK(s.k[i] == 0.0f);
+    CHECK(std::isnan(s.v[0]));
+    CHECK(std::isnan(s.v[36]));
+  }
+}
+
+TEST_CASE("8-bit state is stored with the same bits everywhere, in its slot alone", "[attend]") {
+  std::vector<std::vector<uint8_t>> first;
+  for (const VecRow* row : rows()) {
+    State s(*row, kKvQ8, 40, 70, 35, 18);
+    if (first.empty()) first = s.pages;
+    INFO(row->isa);
+    CHECK(s.pages == first);
+    std::vector<std::vector<uint8_t>> before = s.pages;
+    s.put(*row, 33);  // what was rounded is not rounded again
+    before[0] = s.pages[0];
+    for (size_t i = 40 % 32; i < 32; ++i) CHECK(s.pages[1][static_cast<size_t>(s.k_offset) + i] == 0xFF);
+    CHECK(s.pages[0] == before[0]);
   }
 }

@@ -7,7 +7,10 @@ namespace attend_test {
 using namespace vec_test;
 using namespace ingle::kernels;
 
-inline size_t value_bytes(int32_t type) { return type == kKvF32 ? 4 : 2; }
+inline size_t value_bytes(int32_t type) { return type == kKvF32 ? 4 : type == kKvQ8 ? 1 : 2; }
+inline int64_t scale_bytes(int32_t type) {
+  return type == kKvQ8 ? 64 : 0;
+}  // of keys, or of values, of a page
 inline size_t idx(int64_t i) { return static_cast<size_t>(i); }
 
 // n keys and values of one kv head in pages of 32, each page of its own size and place. What is past n is
@@ -25,8 +28,8 @@ struct State {
     Source source(seed);
     k = source.many(n * dk, -2.0f, 2.0f);
     v = source.many(n * dv, -1.0f, 1.0f);
-    v_offset = k_offset + dk * 32 * static_cast<int64_t>(value_bytes(type));
-    const size_t bytes = idx(v_offset) + idx(dv) * 32 * value_bytes(type);
+    v_offset = k_offset + dk * 32 * static_cast<int64_t>(value_bytes(type)) + scale_bytes(type);
+    const size_t bytes = idx(v_offset + scale_bytes(type)) + idx(dv) * 32 * value_bytes(type);
     pages.assign(idx((n + 31) / 32), std::vector<uint8_t>(bytes, 0xFF));
     for (const auto& page : pages) table.push_back(page.data());
     for (int64_t t = 0; t < n; ++t) put(row, t);
@@ -36,10 +39,28 @@ struct State {
     const KvStoreArgs args{type,           dk, dv, t % 32, &k[idx(t * dk)], &v[idx(t * dv)], page + k_offset,
                            page + v_offset};
     row.kv_store(&args);
-    for (int64_t d = 0; d < dk; ++d) k[idx(t * dk + d)] = read(page + k_offset, d * 32 + t % 32);
-    for (int64_t d = 0; d < dv; ++d) v[idx(t * dv + d)] = read(page + v_offset, t % 32 * dv + d);
+    for (int64_t d = 0; d < dk; ++d) k[idx(t * dk + d)] = read(page + k_offset, d * 32 + t % 32, dk, t % 32);
+    if (type == kKvQ8) turn(&k[idx(t * dk)]);
+    for (int64_t d = 0; d < dv; ++d) v[idx(t * dv + d)] = read(page + v_offset, t % 32 * dv + d, dv, t % 32);
   }
-  float read(const uint8_t* from, int64_t i) const {
+  // Keys are stored turned; turning twice gives them back.
+  void turn(float* x) const {
+    const int64_t b = std::min<int64_t>(dk & -dk, 256);
+    for (int64_t run = 0; run < dk; run += b) {
+      std::vector<double> y(idx(b));
+      for (int64_t i = 0; i < b; ++i)
+        for (int64_t j = 0; j < b; ++j)
+          y[idx(i)] += (__builtin_popcountll(static_cast<uint64_t>(i & j)) % 2 ? -1.0 : 1.0) * x[run + j];
+      for (int64_t i = 0; i < b; ++i)
+        x[run + i] = static_cast<float>(y[idx(i)] / std::sqrt(static_cast<double>(b)));
+    }
+  }
+  float read(const uint8_t* from, int64_t i, int64_t width, int64_t slot) const {
+    if (type == kKvQ8) {
+      uint16_t scale;
+      std::memcpy(&scale, from + 32 * width + 2 * slot, 2);
+      return static_cast<float>(static_cast<int8_t>(from[i])) * half_to_float(scale);
+    }
     if (type == kKvF32) {
       float f;
       std::memcpy(&f, from + 4 * i, 4);

@@ -169,6 +169,10 @@ inline void store_i8(int8_t* p, const I& a) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(a.x[i]);
 }
 
+inline V load_i8(const int8_t* p) {
+  return lanes<V>([&](int i) { return static_cast<float>(p[i]); });
+}
+
 // A NaN keeps its sign and the top of its payload, and becomes quiet, as the processor's conversion does.
 inline float f16_to_float(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16;

@@ -133,6 +133,12 @@ INGLE_LANE void store_i8(int8_t* p, I x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(low, high));
 }
 
+INGLE_LANE V load_i8(const int8_t* p) {
+  const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(codes, 8)))};
+}
+
 INGLE_LANE __m128i load_8u16(const uint16_t* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
