@@ -17,10 +17,22 @@ function(ingle_compile_options target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
 endfunction()
 
+# What users link in should be small, and most of it runs once: release code is compiled for size, but what runs for each
+# token or byte (FAST: the whole room; FAST_SOURCES: these files) for speed.
+function(ingle_compile_for_size target)
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-Os;-ffunction-sections;-fdata-sections>")
+endfunction()
+
 function(ingle_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;USES;PACKAGES" ${ARGN})
-  add_library(ingle_${name} STATIC ${ROOM_SOURCES})
+  cmake_parse_arguments(ROOM "FAST" "" "SOURCES;FAST_SOURCES;USES;PACKAGES" ${ARGN})
+  add_library(ingle_${name} STATIC ${ROOM_SOURCES} ${ROOM_FAST_SOURCES})
   ingle_compile_options(ingle_${name})
+  if(NOT ROOM_FAST)
+    ingle_compile_for_size(ingle_${name})
+  endif()
+  if(ROOM_FAST_SOURCES)
+    set_property(SOURCE ${ROOM_FAST_SOURCES} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
+  endif()
   target_include_directories(ingle_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   foreach(used IN LISTS ROOM_USES)

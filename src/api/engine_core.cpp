@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 
 #include "core/error.h"
 #include "kv/block_tier.h"
@@ -25,17 +24,6 @@ void check_range(const char* name, T value, T low, T high) {
          format("is {}, expected {} to {}", value, low, high));
 }
 
-// What the system could give without swapping; a guess where it does not tell.
-uint64_t free_memory() {
-  constexpr uint64_t kGuess = uint64_t{2} << 30;
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;) {
-    uint64_t kib = 0;
-    if (word == "MemAvailable:" && file >> kib) return kib * 1024;
-  }
-  return kGuess;
-}
-
 EngineOptions checked(EngineOptions o, const backends::Plan& plan) {
   check_range("max_running", o.max_running, 1, 4096);
   check_range("max_queued", o.max_queued, 1, 1 << 20);
@@ -50,7 +38,7 @@ EngineOptions checked(EngineOptions o, const backends::Plan& plan) {
   const int64_t most = plan.n_positions > 0 ? std::min(plan.n_context, plan.n_positions) : plan.n_context;
   if (o.context == 0) o.context = most;
   check_range("context", o.context, int64_t{1}, most);
-  if (o.state_bytes == 0) o.state_bytes = free_memory() / 5 * 4;
+  if (o.state_bytes == 0) o.state_bytes = available_memory() / 5 * 4;
   return o;
 }
 

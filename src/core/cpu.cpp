@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <memory>
-#include <sstream>
+#include <string>
 #include <thread>
 
 #if defined(__x86_64__)
@@ -100,19 +99,17 @@ int allowed_cores() {
 }
 
 std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
+  const std::string text = read_system_text(path);
+  return text.substr(0, text.find('\n'));
 }
 
 // The path of this process in the unified hierarchy: the line "0::/path".
 std::string own_cgroup() {
-  std::ifstream in("/proc/self/cgroup");
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind("0::/", 0) == 0) return line.substr(3);
-  }
-  return "/";
+  const std::string text = "\n" + read_system_text("/proc/self/cgroup");
+  const size_t at = text.find("\n0::/");
+  if (at == std::string::npos) return "/";
+  const size_t from = at + 4;
+  return text.substr(from, text.find('\n', from) - from);
 }
 
 // The tightest CPU quota of this control group and its parents, in cores; 0 when there is none.

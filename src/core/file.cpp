@@ -211,4 +211,19 @@ ByteSourcePtr from_reader(std::string name, uint64_t size,
   return std::make_shared<ReaderSource>(std::move(name), size, std::move(read_at));
 }
 
+// Not by a stream: those bring all locales of the C++ library along.
+std::string read_system_text(const std::string& path) {
+  constexpr size_t kMost = size_t{64} << 10;
+  const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string out;
+  char block[4096];
+  while (descriptor.get() >= 0 && out.size() < kMost) {
+    const ssize_t n = ::read(descriptor.get(), block, sizeof block);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    out.append(block, static_cast<size_t>(n));
+  }
+  return out;
+}
+
 }  // namespace ingle

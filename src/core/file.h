@@ -32,4 +32,7 @@ ByteSourcePtr from_memory(std::string name,
 ByteSourcePtr from_reader(std::string name, uint64_t size,
                           std::function<bool(uint64_t offset, std::span<std::byte> out)> read_at);
 
+// A text that the system makes up (/proc, /sys), 64 KiB of it at most; empty when it cannot be read.
+std::string read_system_text(const std::string& path);
+
 }  // namespace ingle

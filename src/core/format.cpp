@@ -1,6 +1,7 @@
 #include "core/format.h"
 
 #define FMT_HEADER_ONLY
+#define FMT_STATIC_THOUSANDS_SEPARATOR ','  // no locales, and none of their code
 #include <fmt/args.h>
 #include <fmt/format.h>
 

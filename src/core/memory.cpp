@@ -1,9 +1,13 @@
 #include "core/memory.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "core/error.h"
+#include "core/file.h"
 
 namespace ingle {
 namespace {
@@ -15,6 +19,18 @@ void* system_allocate(size_t bytes, size_t alignment, void*) {
 void system_release(void* memory, size_t, void*) { std::free(memory); }
 
 }  // namespace
+
+uint64_t available_memory() {
+  constexpr uint64_t kGuess = uint64_t{2} << 30;
+  const std::string text = read_system_text("/proc/meminfo");
+  constexpr std::string_view kKey = "MemAvailable:";
+  const size_t at = text.find(kKey);
+  if (at == std::string::npos) return kGuess;
+  uint64_t kib = 0;
+  const size_t number = text.find_first_not_of(' ', at + kKey.size());
+  if (number != std::string::npos) std::from_chars(text.data() + number, text.data() + text.size(), kib);
+  return kib ? kib * 1024 : kGuess;
+}
 
 Allocator system_allocator() noexcept { return {system_allocate, system_release, nullptr}; }
 

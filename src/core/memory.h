@@ -1,6 +1,7 @@
 // Memory by way of a user's allocator. Every large allocation of a model or session is a Buffer.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -14,6 +15,9 @@ struct Allocator {
   void* user = nullptr;
 };
 Allocator system_allocator() noexcept;
+
+// What the system could give without swapping; a guess where it does not tell.
+uint64_t available_memory();
 
 // An aligned block of bytes, owned. Moves, never copies.
 class Buffer {

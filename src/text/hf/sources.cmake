@@ -1,21 +1,23 @@
+# What reads files, and what runs on each text.
 set(HF_SOURCES
-    hf/added_splitter.cpp
-    hf/bpe_model.cpp
-    hf/class_run.cpp
     hf/config.cpp
-    hf/decoder.cpp
     hf/folder.cpp
     hf/json_reader.cpp
     hf/json_tokenizer.cpp
     hf/known_patterns.cpp
+    hf/post_processor.cpp
+    hf/scripts.cpp
+    hf/sentencepiece_model.cpp)
+set(HF_FAST_SOURCES
+    hf/added_splitter.cpp
+    hf/bpe_model.cpp
+    hf/class_run.cpp
+    hf/decoder.cpp
     hf/normalizer.cpp
     hf/pattern.cpp
-    hf/post_processor.cpp
     hf/pre_tokenizer.cpp
     hf/precompiled.cpp
     hf/regex.cpp
-    hf/scripts.cpp
     hf/sentencepiece.cpp
-    hf/sentencepiece_model.cpp
     hf/unigram_model.cpp
     hf/word_models.cpp)
