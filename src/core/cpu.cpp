@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "core/file.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 

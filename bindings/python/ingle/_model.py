@@ -24,16 +24,22 @@ Finish = Literal["end", "stop", "length", "cancelled", "context"]
 _FINISHES: tuple[Finish | None, ...] = (None, "end", "stop", "length", "cancelled", "context")
 
 
-class Message(TypedDict):
+class _MessageFields(TypedDict, total=False):
+    tool_calls: Sequence[Mapping[str, Any]]  # of an assistant's message
+    tool_call_id: str  # of a tool's
+    name: str
+    reasoning_content: str
+
+
+class Message(_MessageFields):
     """One message of a conversation. What users write never becomes a control token."""
 
     role: str  # "system", "user", "assistant", … as the model's template knows them
-    content: str
+    content: Union[str, Sequence[Mapping[str, Any]], None]  # a text, or parts of the type "text"
 
 
-#: A conversation, or one question of the user. Messages may hold what chat APIs have beside role and content:
-#: tool_calls, tool_call_id, name, reasoning_content, and content in parts of the type "text".
-Messages = Union[str, Sequence[Message], Sequence[Mapping[str, Any]]]
+#: A conversation, or one question of the user.
+Messages = Union[str, Sequence[Message]]
 
 
 class ModelInfo(TypedDict):
