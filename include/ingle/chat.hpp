@@ -19,8 +19,8 @@ class ChatTemplate {
   // `name` stands in errors. Throws Code::unsupported naming line, column and construct when the source
   // cannot be held exactly.
   static ChatTemplate compile(std::string_view source, std::string name = "template");
-  // A model's own (a GGUF file or a folder), or the source in a file of its own. Throws Code::unsupported when
-  // the model has none.
+  // A model's own (a GGUF file or a folder), or the source in a file of its own. Throws Code::unsupported
+  // when the model has none.
   static ChatTemplate load(const std::string& path);
 
   // Renders with the members of one JSON object as variables: messages, tools, documents,

@@ -628,8 +628,8 @@ INGLE_API ingle_code INGLE_CALL ingle_engine_stats(const ingle_engine* engine, i
 /* What a file says about itself, nothing is run. JSON: {"container", "metadata": {}, "tensors": [{"name",
    "type", "shape", "bytes"}]}; shapes are outermost first. */
 INGLE_API ingle_code INGLE_CALL ingle_inspect(const char* path, ingle_text** out, ingle_error** err);
-/* What a model and one session of it would take of the runtime's allocator, within 5 %; no weight is read. The
-   options are of the kinds model and session, or NULL. JSON: {"context", "weight_bytes", "state_bytes",
+/* What a model and one session of it would take of the runtime's allocator, within 5 %; no weight is read.
+   The options are of the kinds model and session, or NULL. JSON: {"context", "weight_bytes", "state_bytes",
    "token_bytes", "workspace_bytes", "mapped_bytes", "total_bytes"}; token_bytes: what one more token takes;
    mapped_bytes: of the files, which the system may drop, not in the total. */
 INGLE_API ingle_code INGLE_CALL ingle_plan_memory(const ingle_runtime* runtime, const char* path,

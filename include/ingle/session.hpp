@@ -101,8 +101,8 @@ class Session {
   // the call then fails. What users wrote never becomes a control token.
   void feed_chat(std::span<const Message> messages, const Progress& progress = {});
   // The same of a conversation in JSON: {"messages": […], "tools": […], "documents": […], …} or the array of
-  // messages alone. docs/templates.md tells the members. Throws Code::invalid_argument naming the place of what
-  // is no conversation, Code::unsupported for content that the model cannot take (images).
+  // messages alone. docs/templates.md tells the members. Throws Code::invalid_argument naming the place of
+  // what is no conversation, Code::unsupported for content that the model cannot take (images).
   void feed_chat_json(std::string_view conversation, const Progress& progress = {});
 
   // Starts an answer; next() then gives its tokens. Without begin() the defaults hold.

@@ -291,7 +291,8 @@ int64_t EngineCore::slice_length(const Live& live, int64_t planned) const {
 
 void EngineCore::denied(Live& live, engine::SliceResult& result, const Error& error) {
   const bool alone = scheduler_.n_running() <= 1;
-  if (alone && index_ && live.denied + 2 == kMostDenials) index_->clear();  // what was to be kept is in the way
+  if (alone && index_ && live.denied + 2 == kMostDenials)
+    index_->clear();  // what was to be kept is in the way
   if (alone && ++live.denied >= kMostDenials) {
     result.outcome = SliceOutcome::ended;
     fail_with(live.slot, error);

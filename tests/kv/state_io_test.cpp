@@ -64,8 +64,7 @@ int64_t snapshot_position(const SequenceState& s, size_t part) {
 }  // namespace
 
 TEST_CASE("a state comes back as it was", "[kv]") {
-  const std::vector<PartSpec> parts{full_part(), window_part(40), recurrent_part(),
-                                    full_part(StateType::q8)};
+  const std::vector<PartSpec> parts{full_part(), window_part(40), recurrent_part(), full_part(StateType::q8)};
   const StatePool pool(system_allocator(), parts, kPlenty);
   const auto length = GENERATE(as<int64_t>(), 0, 1, 31, 32, 33, 64, 200);
   SequenceState s(pool);

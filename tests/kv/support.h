@@ -59,8 +59,8 @@ void for_each_element(const PartSpec& p, std::byte* page, int64_t slot, F f) {
         f(page + p.k_offset(layer, head) + (d * kPageTokens + slot) * e, n++);
       for (int64_t d = 0; d < p.dv; ++d) f(page + p.v_offset(layer, head) + (slot * p.dv + d) * e, n++);
       if (p.type != StateType::q8) continue;
-      for (const int64_t scales : {p.k_offset(layer, head) + p.dk * kPageTokens,
-                                   p.v_offset(layer, head) + p.dv * kPageTokens})
+      for (const int64_t scales :
+           {p.k_offset(layer, head) + p.dk * kPageTokens, p.v_offset(layer, head) + p.dv * kPageTokens})
         for (int64_t byte = 0; byte < 2; ++byte) f(page + scales + 2 * slot + byte, n++);
     }
   }
