@@ -237,7 +237,8 @@ Value join(Interp& in, const Value& self, const Args& args) {
     in.heap().spend(1);
     if (later) out.add(self.text(), self.as_str().marks);
     later = true;
-    out.add(need_text(item), item.as_str().marks);
+    const std::string& text = need_text(item);  // before its marks are looked at: it may be no text
+    out.add(text, item.as_str().marks);
   }
   return in.text(out);
 }
