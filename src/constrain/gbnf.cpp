@@ -182,44 +182,7 @@ class Parser {
     return out;
   }
 
-  uint32_t character() {
-    const size_t begin = source_.at();
-    if (!source_.take("\\")) return source_.next_code_point();
-    const char c = source_.peek();
-    if (source_.done()) source_.wrong("an escape that does not end");
-    source_.skip(1);
-    uint32_t value = 0;
-    switch (c) {
-      case 'x':
-        value = source_.hex(2);
-        break;
-      case 'u':
-        value = source_.hex(4);
-        break;
-      case 'U':
-        value = source_.hex(8);
-        break;
-      case 'n':
-        return '\n';
-      case 'r':
-        return '\r';
-      case 't':
-        return '\t';
-      case '\\':
-      case '"':
-      case '[':
-      case ']':
-      case '-':
-      case '^':
-      case '\'':
-        return static_cast<uint32_t>(c);
-      default:
-        source_.wrong_at("an escape that is not known", begin);
-    }
-    if (value > kMaxCodePoint || (value >= 0xD800 && value < 0xE000))
-      source_.wrong_at("an escape that is no code point", begin);
-    return value;
-  }
+  uint32_t character() { return source_.character("nrt", "\\\"[]-^'"); }
 
   std::string literal() {
     const size_t begin = source_.at();

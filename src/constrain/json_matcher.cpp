@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "constrain/json_value.h"
 #include "constrain/text_inside.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace ingle::constrain {
 namespace {

@@ -325,42 +325,7 @@ class Parser {
     return out;
   }
 
-  uint32_t character() {
-    const size_t begin = text_.at();
-    if (!text_.take("\\")) return text_.next_code_point();
-    const char c = text_.peek();
-    text_.skip(1);
-    uint32_t value = 0;
-    switch (c) {
-      case 'x':
-        value = text_.hex(2);
-        break;
-      case 'u':
-        value = text_.hex(4);
-        break;
-      case 'U':
-        value = text_.hex(8);
-        break;
-      case 'n':
-        return '\n';
-      case 'r':
-        return '\r';
-      case 't':
-        return '\t';
-      case 'f':
-        return '\f';
-      case '\\':
-      case '"':
-      case '/':
-      case '\'':
-        return static_cast<uint32_t>(c);
-      default:
-        text_.wrong_at("an escape that is not known", begin);
-    }
-    if (value > kMaxCodePoint || (value >= 0xD800 && value < 0xE000))
-      text_.wrong_at("an escape that is no code point", begin);
-    return value;
-  }
+  uint32_t character() { return text_.character("nrtf", "\\\"/'"); }
 
   RegexNode string() {
     const size_t begin = text_.at();

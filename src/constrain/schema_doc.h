@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "constrain/json_value.h"
+#include "core/json.h"
 
 namespace ingle::constrain {
 

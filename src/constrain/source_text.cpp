@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "constrain/utf8_ranges.h"
+
 namespace ingle::constrain {
 
 uint32_t SourceText::next_code_point() {
@@ -31,6 +33,23 @@ uint32_t SourceText::hex(int n) {
     if (digit < 0) wrong("an escape without its hexadecimal digits");
     value = value << 4 | static_cast<uint32_t>(digit);
   }
+  return value;
+}
+
+uint32_t SourceText::character(std::string_view controls, std::string_view themselves) {
+  const size_t begin = at_;
+  if (!take("\\")) return next_code_point();
+  if (done()) wrong("an escape that does not end");
+  const char c = peek();
+  skip(1);
+  constexpr std::string_view kNames = "nrtf", kControls = "\n\r\t\f";
+  if (controls.find(c) != controls.npos) return static_cast<uint32_t>(kControls[kNames.find(c)]);
+  if (themselves.find(c) != themselves.npos) return static_cast<uint32_t>(c);
+  const int digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+  if (digits == 0) wrong_at("an escape that is not known", begin);
+  const uint32_t value = hex(digits);
+  if (value > kMaxCodePoint || (value >= 0xD800 && value < 0xE000))
+    wrong_at("an escape that is no code point", begin);
   return value;
 }
 

@@ -25,7 +25,10 @@ class SourceText {
   std::string_view text() const { return text_; }
   // Throws when it is not UTF-8.
   uint32_t next_code_point();
-  uint32_t hex(int n);                    // of n digits
+  uint32_t hex(int n);  // of n digits
+  // One character, or an escape: \x \u \U with their digits, one of `controls` (of "nrtf"), or one of
+  // `themselves`, which stand for themselves.
+  uint32_t character(std::string_view controls, std::string_view themselves);
   std::string position(size_t at) const;  // "line 3, column 7"
 
   [[noreturn]] void wrong(const std::string& what) const { wrong_at(what, at_); }
