@@ -36,8 +36,8 @@ std::optional<std::string> text_name(std::string_view name) {
 }  // namespace
 
 void take_text_part(MetaList& meta, std::vector<TensorInfo>& tensors) {
-  const bool nested = std::ranges::any_of(
-      meta, [](const auto& entry) { return entry.first == std::string(kText) + "model_type"; });
+  const bool nested =
+      std::ranges::any_of(meta, [](const auto& entry) { return entry.first == "text_config.model_type"; });
   if (!nested) return;
   std::set<std::string> own;
   for (const auto& [key, value] : meta)

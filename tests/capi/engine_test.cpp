@@ -217,7 +217,7 @@ TEST_CASE("an engine with a thread is pulled by its descriptor", "[capi][concurr
   CHECK(rig.pull()[id].text == "abc");
   int32_t more = 0;
   CHECK_FAILS(ingle_engine_step(rig.engine, 0, &more, err), INGLE_E_INVALID_ARGUMENT, "thread");
-  ingle_runtime_release(std::exchange(rig.runtime, {}));  // any order
+  rig.runtime.reset();  // any order
 }
 
 namespace {
