@@ -39,9 +39,11 @@ function(ingle_room name)
     target_link_libraries(ingle_${name} PUBLIC ingle_${used})
   endforeach()
   target_link_libraries(ingle_${name} PRIVATE ${ROOM_PACKAGES})
-  if(INGLE_PRECOMPILE AND NOT name STREQUAL kernels)  # whose units see next to nothing
-    target_precompile_headers(ingle_${name} PRIVATE <algorithm> <array> <functional> <map> <memory> <optional> <span>
-                                                    <string> <string_view> <unordered_map> <variant> <vector>)
+  if(INGLE_PRECOMPILE AND name STREQUAL core)  # all rooms are compiled alike, so one will do
+    target_precompile_headers(ingle_core PRIVATE <algorithm> <array> <functional> <map> <memory> <optional> <span>
+                                                 <string> <string_view> <unordered_map> <variant> <vector>)
+  elseif(INGLE_PRECOMPILE AND NOT name STREQUAL kernels)  # whose units see next to nothing
+    target_precompile_headers(ingle_${name} REUSE_FROM ingle_core)
   endif()
   set_property(GLOBAL APPEND PROPERTY INGLE_ROOMS ingle_${name})
   set_property(GLOBAL APPEND PROPERTY INGLE_ROOM_PACKAGES ${ROOM_PACKAGES})
