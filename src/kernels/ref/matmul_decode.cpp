@@ -50,9 +50,9 @@ int64_t decode_scratch(int64_t m, int64_t k) {
   return 2 * k * kRows * 4 + f32_row(kTile).scratch_bytes(m, k);
 }
 
-template <size_t kFormat, size_t kTile>
-void run_decode(const MatmulArgs* a) {
-  const quant::QuantFormat& format = *quant::all_formats()[kFormat];
+void decode_rows(size_t which_format, size_t which_tile, const MatmulArgs* a) {
+  const quant::QuantFormat& format = *quant::all_formats()[which_format];
+  const MatmulRow& f32 = f32_row(which_tile);
   const quant::QuantWeight w = view_of(*a, format);
   const int64_t k = a->k;
   auto* decoded = reinterpret_cast<float*>(a->scratch);
@@ -73,15 +73,14 @@ void run_decode(const MatmulArgs* a) {
     inner.n = rows;
     inner.bias = a->bias ? a->bias + row : nullptr;
     inner.y = a->y + row;
-    f32_row(kTile).run(&inner);
+    f32.run(&inner);
   }
   std::memset(a->scratch, 0, 64);  // where other rows look for strips
 }
 
 // The oracle as a row, so that a whole model can run on it. Slow: it decodes again for every call.
-template <size_t kFormat>
-void run_ref_q(const MatmulArgs* a) {
-  const quant::QuantFormat& row_format = *quant::all_formats()[kFormat];
+void ref_q_rows(size_t which_format, const MatmulArgs* a) {
+  const quant::QuantFormat& row_format = *quant::all_formats()[which_format];
   const quant::QuantWeight w = view_of(*a, row_format);
   const int64_t row0 = a->group0 * kRows;
   const int64_t row1 = a->group1 * kRows < a->n ? a->group1 * kRows : a->n;
@@ -111,6 +110,16 @@ void run_ref_q(const MatmulArgs* a) {
     }
   }
   std::memset(a->scratch, 0, 64);
+}
+
+// A row is a plain function, so each format has its own; but no more than the call is written out for each.
+template <size_t kFormat, size_t kTile>
+void run_decode(const MatmulArgs* a) {
+  decode_rows(kFormat, kTile, a);
+}
+template <size_t kFormat>
+void run_ref_q(const MatmulArgs* a) {
+  ref_q_rows(kFormat, a);
 }
 int64_t ref_q_scratch(int64_t m, int64_t) { return (m * 4 + 63) / 64 * 64; }
 
