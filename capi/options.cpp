@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <string>
 
 #include "arguments.h"
 #include "guard.h"
@@ -68,10 +70,14 @@ size_t kind_argument(const char* text) {
 
 // A float of the table as people write it: 0.8, not 0.800000011920929.
 double shortest(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr;
-  std::from_chars(text, end, value);
-  return value;
+  const auto wanted = static_cast<float>(value);
+  double read = value;
+  for (int digits = 1; digits <= std::numeric_limits<float>::max_digits10; ++digits) {
+    const std::string text = format("{:.{}g}", value, digits);
+    std::from_chars(text.data(), text.data() + text.size(), read);
+    if (static_cast<float>(read) == wanted) break;
+  }
+  return read;
 }
 
 [[noreturn]] void refuse_range(const OptionRow& row, std::string found) {

@@ -222,11 +222,9 @@ Value abs_(Interp&, const Value& v, const Args&) {
 
 double round_decimal(double d, int64_t precision) {
   if (!std::isfinite(d) || precision > 300) return d;
-  char buffer[700];  // 309 digits, the point and 300 more
-  const auto made =
-      std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::fixed, static_cast<int>(precision));
+  const std::string text = format("{:.{}f}", d, precision);
   double out = d;
-  std::from_chars(buffer, made.ptr, out);
+  std::from_chars(text.data(), text.data() + text.size(), out);
   return out;
 }
 

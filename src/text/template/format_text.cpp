@@ -23,14 +23,10 @@ std::string fixed_or_scientific(double d, char type, int64_t precision, bool alt
   if (!std::isfinite(d)) return std::isnan(d) ? "nan" : "inf";
   if (precision > kMaxPrecision) refuse("a precision above 300 is not supported");
   const int digits = precision < 0 ? 6 : static_cast<int>(precision);
-  char buffer[1024];
-  const auto style = type == 'e'   ? std::chars_format::scientific
-                     : type == 'f' ? std::chars_format::fixed
-                                   : std::chars_format::general;
-  const auto made =
-      std::to_chars(buffer, buffer + sizeof buffer, d, style, type == 'g' && digits == 0 ? 1 : digits);
   if (alternate) refuse("the # flag on a float is not supported");
-  return std::string(buffer, made.ptr);
+  if (type == 'e') return format("{:.{}e}", d, digits);
+  if (type == 'f') return format("{:.{}f}", d, digits);
+  return format("{:.{}g}", d, std::max(digits, 1));
 }
 
 std::string in_base(uint64_t v, int base, bool upper) {

@@ -1,7 +1,6 @@
 #include "text/template/value.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "text/template/interp.h"
@@ -404,30 +403,10 @@ bool contains(Heap& heap, const Value& container, const Value& item) {
 std::string real_to_text(double d) {
   if (std::isnan(d)) return "nan";
   if (std::isinf(d)) return d < 0 ? "-inf" : "inf";
-  char buffer[40];
-  const auto made = std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::scientific);
-  std::string_view text(buffer, static_cast<size_t>(made.ptr - buffer));
-  std::string out;
-  if (text.front() == '-') {
-    out = "-";
-    text.remove_prefix(1);
-  }
-  const size_t e = text.find('e');
-  int exponent = 0;
-  std::from_chars(text.data() + e + (text[e + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
-  std::string digits(1, text[0]);
-  if (e > 2) digits += text.substr(2, e - 2);
-  const int n = static_cast<int>(digits.size());
-  if (exponent < -4 || exponent >= 16) {
-    out += digits[0];
-    if (n > 1) out.append(1, '.').append(digits, 1);
-    const int size = std::abs(exponent);
-    return out + format("e{}{}{}", exponent < 0 ? "-" : "+", size < 10 ? "0" : "", size);
-  }
-  if (exponent < 0) return out.append("0.").append(static_cast<size_t>(-exponent - 1), '0') + digits;
-  const size_t whole = static_cast<size_t>(exponent + 1);
-  if (digits.size() <= whole) return out.append(digits).append(whole - digits.size(), '0').append(".0");
-  return out.append(digits, 0, whole).append(1, '.').append(digits, whole);
+  std::string out =
+      format("{}", d);  // the shortest digits that are d again; an exponent where Python has one
+  if (out.find_first_of(".e") == out.npos) out += ".0";
+  return out;
 }
 
 void write_string_repr(Sink& out, std::string_view text) {
