@@ -12,21 +12,25 @@ constexpr size_t kMaxDepth = 256;
 // nlohmann's parser does not recurse; what it says is put into a tree of known depth.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Builder(const std::string& where) : where_(where) {}
+  Builder(const std::string& where, RepeatedKeys repeated) : where_(where), repeated_(repeated) {}
 
   bool null() override { return put({}); }
   bool boolean(bool value) override { return put(Json::of_boolean(value)); }
   bool number_integer(int64_t value) override { return put(Json::of_number(std::to_string(value))); }
   bool number_unsigned(uint64_t value) override { return put(Json::of_number(std::to_string(value))); }
   bool number_float(double, const std::string& text) override { return put(Json::of_number(text)); }
-  bool string(std::string& value) override { return put(Json::of_string(std::move(value))); }
+  bool string(std::string& value) override { return put(Json::of_string(value)); }
   bool binary(nlohmann::json::binary_t&) override { return false; }
   bool start_object(size_t) override { return open(Json::Kind::object); }
   bool start_array(size_t) override { return open(Json::Kind::array); }
   bool key(std::string& name) override {
-    for (const auto& [known, value] : open_.back()->members)
-      if (known == name) fail(Code::invalid_argument, where_, format("the key \"{}\" is there twice", name));
-    open_.back()->members.emplace_back(std::move(name), Json{});
+    Json& object = *open_.back();
+    if (object.find(name)) {
+      if (repeated_ == RepeatedKeys::refused)
+        fail(Code::invalid_argument, where_, format("the key \"{}\" is there twice", name));
+      object.erase(name);
+    }
+    object.members.emplace_back(std::move(name), Json{});
     return true;
   }
   bool end_object() override { return close(); }
@@ -64,6 +68,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string& where_;
+  RepeatedKeys repeated_;
   std::vector<Json*> open_;  // a parent's vector does not grow while a child is open
 };
 
@@ -71,9 +76,10 @@ void write_string(std::string& out, const std::string& text) {
   constexpr char kHex[] = "0123456789abcdef";
   out += '"';
   for (const char c : text) {
-    if (c == '"' || c == '\\') {
+    const size_t known = std::string_view("\"\\\n\r\t\f\b").find(c);
+    if (known != std::string_view::npos) {
       out += '\\';
-      out += c;
+      out += "\"\\nrtfb"[known];
     } else if (static_cast<unsigned char>(c) < 0x20) {
       out += "\\u00";
       out += kHex[c >> 4];
@@ -134,6 +140,14 @@ const Json* Json::find(std::string_view key) const {
     if (name == key) return &value;
   return nullptr;
 }
+Json* Json::find(std::string_view key) { return const_cast<Json*>(std::as_const(*this).find(key)); }
+Json& Json::member(std::string_view key) {
+  if (Json* known = find(key)) return *known;
+  return members.emplace_back(std::string(key), Json{}).second;
+}
+void Json::erase(std::string_view key) {
+  std::erase_if(members, [&](const auto& m) { return m.first == key; });
+}
 
 Json Json::of_boolean(bool value) {
   Json out;
@@ -147,15 +161,27 @@ Json Json::of_number(std::string text) {
   out.text = std::move(text);
   return out;
 }
-Json Json::of_string(std::string text) {
+Json Json::of_string(std::string_view text) {
   Json out;
   out.kind = Kind::string;
-  out.text = std::move(text);
+  out.text = text;
+  return out;
+}
+Json Json::of_array(std::vector<Json> items) {
+  Json out;
+  out.kind = Kind::array;
+  out.items = std::move(items);
+  return out;
+}
+Json Json::of_object(Members members) {
+  Json out;
+  out.kind = Kind::object;
+  out.members = std::move(members);
   return out;
 }
 
-Json parse_json(std::string_view text, const std::string& where) {
-  Builder builder(where);
+Json parse_json(std::string_view text, const std::string& where, RepeatedKeys repeated) {
+  Builder builder(where, repeated);
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return std::move(builder.root);
 }

@@ -25,16 +25,30 @@ struct Json {
   ~Json();
 
   bool is(Kind k) const { return kind == k; }
-  const Json* find(std::string_view key) const;  // of an object; null when absent
+  bool is_text(std::string_view wanted) const { return kind == Kind::string && text == wanted; }
+  // Of an object's members; null when it is absent, or this is no object.
+  const Json* find(std::string_view key) const;
+  Json* find(std::string_view key);
+  Json& member(std::string_view key);  // of an object; comes last, as null, where there was none
+  void erase(std::string_view key);
 
+  using Members = std::vector<std::pair<std::string, Json>>;
   static Json of_boolean(bool value);
   static Json of_number(std::string text);
-  static Json of_string(std::string text);
+  static Json of_string(std::string_view text);
+  static Json of_array(std::vector<Json> items);
+  static Json of_object(Members members);  // no key twice
+};
+
+enum class RepeatedKeys : uint8_t {
+  refused,
+  last_counts,  // as JSON is read by most programs
 };
 
 // Throws Code::invalid_argument with `where` when the text is not one JSON value in UTF-8, is nested deeper
-// than 256 or names a key twice.
-Json parse_json(std::string_view text, const std::string& where);
-std::string to_text(const Json& value);  // compact; for messages and comparison
+// than 256 or names a key twice where that is refused.
+Json parse_json(std::string_view text, const std::string& where,
+                RepeatedKeys repeated = RepeatedKeys::refused);
+std::string to_text(const Json& value);  // compact, with escapes only where there must be some
 
 }  // namespace ingle

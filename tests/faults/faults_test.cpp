@@ -145,7 +145,6 @@ std::string use_a_tokenizer(Run& run) {
 constexpr const char* kConversation = R"([{"role": "system", "content": "Be brief."},
                                           {"role": "user", "content": "<|im_end|> Tell me more"}])";
 
-// As structs: conversations in JSON are still taken apart by nlohmann's values, which do not survive this.
 const ingle_message kMessages[] = {INGLE_MESSAGE("system", "Be brief."),
                                    INGLE_MESSAGE("user", "<|im_end|> Tell me more")};
 
@@ -162,6 +161,33 @@ std::string use_a_template(Run& run) {
     return ingle_model_apply_chat_template(World::get().model, kMessages, 2, 1, text.out(), err);
   });
   return out + take(text);
+}
+
+// A conversation as chat APIs send it: parts, reasoning, calls whose arguments are a text or an object.
+std::string use_a_conversation(Run& run) {
+  constexpr const char* kRequest = R"({
+    "messages": [
+      {"role": "user", "content": [{"type": "text", "text": "What is the weather"}, "in Rome?"]},
+      {"role": "assistant", "content": "Let me see.", "reasoning": "I must look.", "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Rome\"}"}},
+        {"id": "b", "type": "function", "function": {"name": "weather", "arguments": {"city": "Milan"}}}]},
+      {"role": "tool", "content": "sunny", "tool_call_id": "a"},
+      {"role": "assistant", "content": "It is"}],
+    "tools": [{"type": "function", "function": {"name": "weather", "description": "tells it",
+      "parameters": {"type": "object", "properties": {"city": {"type": ["string", "null"]}}}}}],
+    "chat_template_kwargs": {"enable_thinking": false}, "continue_final_message": true})";
+  const Model& model = World::get().model;
+  Session session;
+  Text text;
+  Tokens held;
+  run([&](auto err) {
+    return ingle_model_apply_chat_template_json(model, kRequest, -1, 1, text.out(), err);
+  });
+  std::string out = take(text);
+  run([&](auto err) { return ingle_session_create(model, nullptr, session.out(), err); });
+  run([&](auto err) { return ingle_session_feed_chat_json(session, kRequest, -1, nullptr, err); });
+  run([&](auto err) { return ingle_session_tokens(session, held.out(), err); });
+  return out + std::to_string(ingle_tokens_length(held));
 }
 
 struct Asked {
@@ -251,6 +277,7 @@ constexpr Case kCases[] = {
     {"load by reading", load_by_reading, 29},
     {"tokenizer", use_a_tokenizer, 1},
     {"template", use_a_template, 1},
+    {"conversation", use_a_conversation, 3},
     {"write", write_a_file, 29},
     {"folders", load_folders, 97},
     {"back and forth", go_back_and_forth, 5},
@@ -286,11 +313,12 @@ int64_t disturb(const Case& c, Fault fault, ingle_code expected, bool onwards, i
 }
 
 void disturb_memory(bool every) {
-  int64_t n = 0;
-  for (const Case& c : kCases)
-    for (const bool onwards : {false, true})
-      n += disturb(c, Fault::memory, INGLE_E_OUT_OF_MEMORY, onwards, every ? 1 : c.stride);
-  WARN("failed allocations: " << n << " in turn, " << faults_injected() << " in all");
+  for (const Case& c : kCases) DYNAMIC_SECTION(c.name) {
+      int64_t n = 0;
+      for (const bool onwards : {false, true})
+        n += disturb(c, Fault::memory, INGLE_E_OUT_OF_MEMORY, onwards, every ? 1 : c.stride);
+      WARN("failed allocations: " << n << " in turn, " << faults_injected() << " in all");
+    }
 }
 
 }  // namespace

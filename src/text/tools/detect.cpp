@@ -1,41 +1,56 @@
 #include "text/tools/detect.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
+#include "core/json.h"
 
 namespace ingle::text {
 namespace {
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr std::string_view kUser = "PROBEUSER", kText = "PROBETEXT", kValue = "PROBEVALUE",
                            kReason = "PROBEREASON", kTool = "probe_tool", kKey = "probe_key",
                            kNumber = "probe_number";
 constexpr int64_t kProbeTime = 1722002709;
 
-ordered_json tools() {
-  const ordered_json text = {{"type", "string"}, {"description", "a text"}};
-  const ordered_json number = {{"type", "integer"}, {"description", "a number"}};
-  const ordered_json parameters = {
-      {"type", "object"}, {"properties", {{kKey, text}, {kNumber, number}}}, {"required", {kKey}}};
-  return {{{"type", "function"},
-           {"function", {{"name", kTool}, {"description", "a tool"}, {"parameters", parameters}}}}};
+Json text(std::string_view s) { return Json::of_string(s); }
+Json object(Json::Members members) { return Json::of_object(std::move(members)); }
+Json array(std::vector<Json> items) { return Json::of_array(std::move(items)); }
+
+std::string key() { return std::string(kKey); }
+std::string number_key() { return std::string(kNumber); }
+
+Json tools() {
+  const Json words = object({{"type", text("string")}, {"description", text("a text")}});
+  const Json number = object({{"type", text("integer")}, {"description", text("a number")}});
+  const Json parameters = object({{"type", text("object")},
+                                  {"properties", object({{key(), words}, {number_key(), number}})},
+                                  {"required", array({text(kKey)})}});
+  const Json function =
+      object({{"name", text(kTool)}, {"description", text("a tool")}, {"parameters", parameters}});
+  return array({object({{"type", text("function")}, {"function", function}})});
 }
 
-ordered_json arguments() { return {{kKey, kValue}, {kNumber, 7}}; }
+Json arguments() { return object({{key(), text(kValue)}, {number_key(), Json::of_number("7")}}); }
 
-ordered_json user_turn() { return {{"role", "user"}, {"content", kUser}}; }
+bool are_arguments(const Json& j) {
+  const Json *value = j.find(kKey), *number = j.find(kNumber);
+  return j.members.size() == 2 && value && value->is_text(kValue) && number &&
+         number->is(Json::Kind::number) && number->text == "7";
+}
+
+Json turn_of(std::string_view role, Json content) {
+  return object({{"role", text(role)}, {"content", std::move(content)}});
+}
+Json user_turn() { return turn_of("user", text(kUser)); }
 
 // An assistant's turn with one call.
-ordered_json calling_turn(const ordered_json& content, bool as_text, bool with_reasoning) {
-  ordered_json call = {{"name", kTool}, {"arguments", arguments()}};
-  if (as_text) call["arguments"] = arguments().dump();
-  ordered_json turn = {{"role", "assistant"}, {"content", content}};
+Json calling_turn(const Json& content, bool as_text, bool with_reasoning) {
+  const Json call =
+      object({{"name", text(kTool)}, {"arguments", as_text ? text(to_text(arguments())) : arguments()}});
+  Json turn = turn_of("assistant", content);
   if (with_reasoning)
-    for (const char* key : {"reasoning_content", "reasoning", "thinking"}) turn[key] = kReason;
-  turn["tool_calls"] = {{{"id", "probe0001"}, {"type", "function"}, {"function", call}}};
+    for (const char* name : {"reasoning_content", "reasoning", "thinking"}) turn.member(name) = text(kReason);
+  turn.member("tool_calls") =
+      array({object({{"id", text("probe0001")}, {"type", text("function")}, {"function", call}})});
   return turn;
 }
 
@@ -48,7 +63,7 @@ class Prober {
     AnswerFormat out;
     // Some take no tools, or not in the form that others do, and write calls all the same.
     for (const bool with_tools : {true, false}) {
-      extra_ = {{"tools", with_tools ? tools() : ordered_json(nullptr)}};
+      tools_ = with_tools ? tools() : Json{};
       if (!out.tools) find_tools(out);
     }
     if (!out.tools && out.unknown.empty()) {
@@ -66,13 +81,18 @@ class Prober {
   }
 
  private:
-  std::string render(const ordered_json& messages, bool prompt, const ordered_json& extra) {
-    ordered_json context = {
-        {"messages", messages}, {"add_generation_prompt", prompt}, {"bos_token", ""}, {"eos_token", ""}};
-    for (const auto& [key, value] : extra_.items()) context[key] = value;
-    for (const auto& [key, value] : extra.items()) context[key] = value;
+  // `thinking`: what is said of it, if anything is.
+  std::string render(std::vector<Json> messages, bool prompt, std::optional<bool> thinking = std::nullopt) {
+    Json context = object({{"messages", array(std::move(messages))},
+                           {"add_generation_prompt", Json::of_boolean(prompt)},
+                           {"bos_token", text("")},
+                           {"eos_token", text("")},
+                           {"tools", tools_}});
+    if (thinking)
+      for (const char* name : {"enable_thinking", "thinking"})
+        context.member(name) = Json::of_boolean(*thinking);
     try {
-      std::string out = template_.render_json(context.dump(), kProbeTime);
+      std::string out = template_.render_json(to_text(context), kProbeTime);
       haystack_ += '\n';
       haystack_ += out;
       return out;
@@ -83,13 +103,11 @@ class Prober {
   }
 
   void find_tools(AnswerFormat& out) {
-    std::string prompt = render(ordered_json::array({user_turn()}), true, ordered_json::object());
+    const std::string prompt = render({user_turn()}, true);
     for (const bool as_text : {false, true}) {
       if (out.tools) return;
-      for (const ordered_json& content : {ordered_json(""), ordered_json(nullptr), ordered_json(kText)}) {
-        const std::string all =
-            render(ordered_json::array({user_turn(), calling_turn(content, as_text, false)}), false,
-                   ordered_json::object());
+      for (const Json& content : {text(""), Json{}, text(kText)}) {
+        const std::string all = render({user_turn(), calling_turn(content, as_text, false)}, false);
         const size_t after = all.rfind(kUser);
         if (after == std::string::npos || all.find(kValue, after) == std::string::npos) continue;
         const std::string_view turn = all.starts_with(prompt) && !prompt.empty()
@@ -109,7 +127,7 @@ class Prober {
 
   // The dialect that reads the call back; `cut`: though the template leaves the end of all calls out.
   static const Dialect* reader_of(std::string_view turn, const std::string& prompt, bool cut) {
-    const auto schemas = std::make_shared<const ToolSchemas>(tools().dump());
+    const auto schemas = std::make_shared<const ToolSchemas>(to_text(tools()));
     for (const Dialect& d : dialects()) {
       AnswerFormat format;
       format.tools = &d;
@@ -120,32 +138,38 @@ class Prober {
       const bool clean = got.errors.empty() || (cut && got.errors.front().fault == AnswerFault::truncated);
       if (got.calls.size() != 1 || !clean) continue;
       const ToolCall& call = got.calls.front();
-      if (!call.complete || call.name != kTool || !is_json(call.arguments)) continue;
-      if (json::parse(call.arguments, nullptr, false) == json(arguments())) return &d;
+      if (call.complete && call.name == kTool && holds_arguments(call.arguments)) return &d;
     }
     return nullptr;
   }
 
+  static bool holds_arguments(const std::string& read) {
+    if (!is_json(read)) return false;
+    try {
+      return are_arguments(parse_json(read, "arguments", RepeatedKeys::last_counts));
+    } catch (const Error& e) {
+      if (e.code() == Code::out_of_memory) throw;
+      return false;  // not in UTF-8
+    }
+  }
+
   // What the template writes about reasoning comes to stand in the haystack.
   void render_reasoning() {
-    const ordered_json user = ordered_json::array({user_turn()});
-    for (const bool on : {true, false}) render(user, true, {{"enable_thinking", on}, {"thinking", on}});
+    for (const bool on : {true, false}) render({user_turn()}, true, on);
     for (const bool as_text : {false, true})
-      render(ordered_json::array({user_turn(), calling_turn("", as_text, true)}), false,
-             {{"enable_thinking", true}, {"thinking", true}});
+      render({user_turn(), calling_turn(text(""), as_text, true)}, false, true);
   }
 
   // Content in parts must come out as its text alone.
   bool takes_parts() {
-    const ordered_json parts = {{{"type", "text"}, {"text", kUser}}};
-    const ordered_json messages = ordered_json::array({{{"role", "user"}, {"content", parts}}});
-    const std::string plain = render(ordered_json::array({user_turn()}), true, ordered_json::object());
-    return !plain.empty() && render(messages, true, ordered_json::object()) == plain;
+    const Json parts = array({object({{"type", text("text")}, {"text", text(kUser)}})});
+    const std::string plain = render({user_turn()}, true);
+    return !plain.empty() && render({turn_of("user", parts)}, true) == plain;
   }
 
   const ChatTemplate& template_;
   std::string haystack_;  // the source, and all that was rendered
-  ordered_json extra_;
+  Json tools_;
 };
 
 }  // namespace
@@ -156,12 +180,14 @@ AnswerFormat detect_format(const ChatTemplate& chat_template, std::string_view s
 
 bool call_shape(const Dialect& d, std::string_view tool, CallShape& out) {
   if (d.form != Form::json && d.form != Form::named && d.form != Form::harmony) return false;
-  if (!is_json(tool)) fail(Code::invalid_argument, "tool", "is no JSON, or is nested too deep");
-  const ordered_json whole = ordered_json::parse(tool, nullptr, false);
-  const ordered_json& function = whole.is_object() && whole.contains("function") ? whole["function"] : whole;
-  if (!function.is_object() || !function.contains("name") || !function["name"].is_string()) return false;
-  const auto name = function["name"].get<std::string>();
-  out.schema = function.contains("parameters") ? function["parameters"].dump() : R"({"type": "object"})";
+  const Json whole = parse_json(tool, "tool", RepeatedKeys::last_counts);
+  const Json* function = whole.find("function");
+  if (!function) function = &whole;
+  const Json* named = function->find("name");
+  if (!named || !named->is(Json::Kind::string)) return false;
+  const std::string& name = named->text;
+  const Json* parameters = function->find("parameters");
+  out.schema = parameters ? to_text(*parameters) : R"({"type": "object"})";
   out.trigger = d.trigger();
   if (d.form == Form::json) {
     std::string quoted, name_key, arguments_key;

@@ -1,18 +1,15 @@
 #include "text/tools/schema.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
+#include "core/json.h"
 #include "text/tools/json_scan.h"
 
 namespace ingle::text {
 namespace {
 
-using nlohmann::json;
-
-TypeSet bit_of(const json& type) {
-  if (!type.is_string()) return 0;
-  const auto& name = type.get_ref<const std::string&>();
+TypeSet bit_of(const Json& type) {
+  if (!type.is(Json::Kind::string)) return 0;
+  const std::string& name = type.text;
   if (name == "string") return kStringType;
   if (name == "number") return kNumberType | kIntegerType;
   if (name == "integer") return kIntegerType;
@@ -22,36 +19,46 @@ TypeSet bit_of(const json& type) {
   return name == "array" ? kArrayType : 0;
 }
 
+bool is_whole(std::string_view number) { return number.find_first_of(".eE") == std::string_view::npos; }
+
 // Of an enumeration's or a constant's value.
-TypeSet bit_of_value(const json& v) {
-  if (v.is_string()) return kStringType;
-  if (v.is_number_integer()) return kIntegerType | kNumberType;
-  if (v.is_number()) return kNumberType;
-  if (v.is_boolean()) return kBooleanType;
-  if (v.is_null()) return kNullType;
-  return v.is_object() ? kObjectType : kArrayType;
+TypeSet bit_of_value(const Json& v) {
+  switch (v.kind) {
+    case Json::Kind::string:
+      return kStringType;
+    case Json::Kind::number:
+      return is_whole(v.text) ? kIntegerType | kNumberType : kNumberType;
+    case Json::Kind::boolean:
+      return kBooleanType;
+    case Json::Kind::null:
+      return kNullType;
+    case Json::Kind::object:
+      return kObjectType;
+    case Json::Kind::array:
+      break;
+  }
+  return kArrayType;
 }
 
 // Of a schema whose types stand in it or one level down; 0 where it does not tell.
-TypeSet types_of(const json& schema, bool deeper = true) {
-  if (!schema.is_object()) return 0;
+TypeSet types_of(const Json& schema, bool deeper = true) {
   TypeSet out = 0;
-  if (const auto type = schema.find("type"); type != schema.end()) {
-    if (type->is_array()) {
-      for (const json& each : *type) out |= bit_of(each);
+  if (const Json* type = schema.find("type")) {
+    if (type->is(Json::Kind::array)) {
+      for (const Json& each : type->items) out |= bit_of(each);
     } else {
       out |= bit_of(*type);
     }
-    if (schema.contains("nullable") && schema["nullable"] == true) out |= kNullType;
+    if (const Json* nullable = schema.find("nullable"); nullable && nullable->truth) out |= kNullType;
     return out;
   }
-  if (const auto values = schema.find("enum"); values != schema.end() && values->is_array())
-    for (const json& v : *values) out |= bit_of_value(v);
-  if (const auto value = schema.find("const"); value != schema.end()) out |= bit_of_value(*value);
+  if (const Json* values = schema.find("enum"))
+    for (const Json& v : values->items) out |= bit_of_value(v);
+  if (const Json* value = schema.find("const")) out |= bit_of_value(*value);
   for (const char* many : {"anyOf", "oneOf"}) {
-    const auto all = schema.find(many);
-    if (!deeper || all == schema.end() || !all->is_array()) continue;
-    for (const json& each : *all) {
+    const Json* all = schema.find(many);
+    if (!deeper || !all) continue;
+    for (const Json& each : all->items) {
       const TypeSet one = types_of(each, false);
       if (one == 0) return 0;
       out |= one;
@@ -60,31 +67,25 @@ TypeSet types_of(const json& schema, bool deeper = true) {
   return out;
 }
 
-json parse_bounded(std::string_view text) {
-  if (!is_json(text))  // the depth is bounded there
-    fail(Code::invalid_argument, "tools", "is no JSON, or is nested too deep");
-  return json::parse(text, nullptr, false);
-}
-
 }  // namespace
 
 ToolSchemas::ToolSchemas(std::string_view text) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return;
-  const json list = parse_bounded(text);
-  if (list.is_null()) return;
-  if (!list.is_array()) fail(Code::invalid_argument, "tools", "is no array");
-  for (size_t i = 0; i < list.size(); ++i) {
-    const json* tool = &list[i];
-    if (tool->is_object() && tool->contains("function")) tool = &(*tool)["function"];
-    if (!tool->is_object() || !tool->contains("name") || !(*tool)["name"].is_string())
+  const Json list = parse_json(text, "tools", RepeatedKeys::last_counts);
+  if (list.is(Json::Kind::null)) return;
+  if (!list.is(Json::Kind::array)) fail(Code::invalid_argument, "tools", "is no array");
+  for (size_t i = 0; i < list.items.size(); ++i) {
+    const Json* tool = &list.items[i];
+    if (const Json* function = tool->find("function")) tool = function;
+    const Json* name = tool->find("name");
+    if (!name || !name->is(Json::Kind::string))
       fail(Code::invalid_argument, format("tools[{}]", i), "has no name");
-    auto& arguments = tools_[(*tool)["name"].get<std::string>()];
+    auto& arguments = tools_[name->text];
     for (const char* key : {"parameters", "input_schema", "inputSchema"}) {
-      const auto schema = tool->find(key);
-      if (schema == tool->end() || !schema->is_object() || !schema->contains("properties")) continue;
-      const json& properties = (*schema)["properties"];
-      if (!properties.is_object()) continue;
-      for (const auto& [name, property] : properties.items()) arguments[name] = types_of(property);
+      const Json* schema = tool->find(key);
+      const Json* properties = schema ? schema->find("properties") : nullptr;
+      if (!properties) continue;
+      for (const auto& [argument, property] : properties->members) arguments[argument] = types_of(property);
     }
   }
 }
@@ -119,7 +120,7 @@ TypeSet type_of_json(std::string_view value) {
     case 'n':
       return kNullType;
     default:
-      return value.find_first_of(".eE") == std::string_view::npos ? kIntegerType : kNumberType;
+      return is_whole(value) ? kIntegerType : kNumberType;
   }
 }
 
