@@ -157,7 +157,7 @@ std::string text_of(const text::Tokenizer& tokenizer, std::span<const TokenId> i
 std::vector<Beam> beam_search(Session& session, const BeamOptions& options) {
   check(options);
   Session::Impl& s = *session.impl_;
-  s.logits();  // computes what is pending, and says what is missing
+  s.logits();  // drops what was not told, computes what is pending, and says what is missing
   const int64_t room = s.options.context - static_cast<int64_t>(s.all.size());
   if (room < 1) fail(Code::context_full, "beam search", format("all {} tokens are taken", s.options.context));
   const int64_t most = std::min<int64_t>(options.max_tokens, room);

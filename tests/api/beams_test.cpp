@@ -201,6 +201,45 @@ TEST_CASE("one beam is greedy, and the session stays as it is", "[api]") {
   CHECK(beam_search(session, o)[0].ids.size() == 12);
 }
 
+TEST_CASE("beams go on from what an answer that looks ahead has told", "[api]") {
+  const Runtime runtime = one_thread();
+  const Model model = Model::load(runtime, tiny_model());
+  GenerateOptions looks_ahead;
+  SECTION("tokens without a choice") {
+    looks_ahead.jump_ahead = true;
+    looks_ahead.grammar = Grammar::gbnf(R"(root ::= "the quick brown fox jumps over the lazy dog" [0-9])");
+  }
+  SECTION("banned phrases") {
+    Session probe(model);
+    probe.feed_text("Hello");
+    Sampler greedy = Sampler::greedy();
+    looks_ahead.ignore_end = true;
+    looks_ahead.max_tokens = 24;
+    looks_ahead.banned_phrases = {probe.generate(greedy, looks_ahead) + "never"};  // holds all of it back
+    looks_ahead.max_tokens = -1;
+  }
+  Session session(model);
+  session.feed_text("Hello");
+  session.begin(looks_ahead);
+  Sampler greedy = Sampler::greedy();
+  session.next(greedy);
+  session.next(greedy);
+  const std::vector<TokenId> told(session.tokens().begin(), session.tokens().end());
+  Session fresh(model);
+  fresh.feed(told);
+  BeamOptions o;
+  o.beams = 3;
+  o.results = 3;
+  o.max_tokens = 5;
+  const std::vector<Beam> got = beam_search(session, o), expected = beam_search(fresh, o);
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    CHECK(got[i].ids == expected[i].ids);
+    CHECK(got[i].score == expected[i].score);
+  }
+  CHECK(std::vector<TokenId>(session.tokens().begin(), session.tokens().end()) == told);
+}
+
 TEST_CASE("more beams find what is at least as likely, on a real model", "[api]") {
   const Runtime runtime = one_thread();
   const Model model = Model::load(runtime, tiny_model());

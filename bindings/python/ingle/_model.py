@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 #: Is called with the fraction done, 0 to 1, on the thread of the call. What it raises ends the call.
 Progress = Callable[[float], object]
-#: Why an answer ended: by the model itself, a stop string, ``max_tokens``, ``cancel()``, or the end of the context.
-Finish = Literal["end", "stop", "length", "cancelled", "context"]
-_FINISHES: tuple[Finish | None, ...] = (None, "end", "stop", "length", "cancelled", "context")
+#: Why an answer ended: by the model itself, a stop string, ``max_tokens``, ``cancel()``, the end of the context, or as
+#: an engine's request does: by its deadline, or since it failed.
+Finish = Literal["end", "stop", "length", "cancelled", "context", "deadline", "error"]
+#: By the number of the C API (``INGLE_FINISH_…``).
+_FINISHES: tuple[Finish | None, ...] = (
+    None, "end", "stop", "length", "cancelled", "context", "deadline", "error")
+_REASONING = ("apart", "drop", "pass")  # by the number that the option takes
 
 
 class _MessageFields(TypedDict, total=False):
@@ -437,7 +441,7 @@ class Session(Closing):
         template writes tool calls in a form that cannot be read (unless ``parse_tools`` is false).
         """
         options: dict[str, object] = {
-            "parse_tools": parse_tools, "reasoning": ("apart", "drop", "pass").index(reasoning),
+            "parse_tools": parse_tools, "reasoning": _REASONING.index(reasoning),
             "first_index": first_index}
         if tools is not None:
             options["tools"] = json.dumps(list(tools))
