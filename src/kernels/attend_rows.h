@@ -6,6 +6,9 @@
 // over dk), weights e^(s - max) and their 16-lane sum, then one ascending fma chain over the split's
 // positions per output. A position that a row cannot see never enters the row's chain, not even with weight
 // zero, so the row's bits are its own.
+//
+// What runs once for a tile and split stays out of line: inlined, each kind of state and each number of rows
+// had a copy of it.
 #pragma once
 #include "kernels/attend_scratch.h"
 #include "kernels/isa.h"
@@ -283,7 +286,7 @@ INGLE_LANE void add_distances(float* scores, Range seen, float slope, float dist
     store(scores + i, fma(s, add(set1(distance + static_cast<float>(i)), lanes), load(scores + i)));
 }
 
-INGLE_LANE void weigh_rows(const Tile& t, float* maximum, float* sum) {
+__attribute__((noinline)) void weigh_rows(const Tile& t, float* maximum, float* sum) {
   for (int r = 0; r < t.rows; ++r) {
     if (t.row[r].begin >= t.row[r].end) continue;
     const Range seen = {t.row[r].begin - t.split, t.row[r].end - t.split};
@@ -314,7 +317,7 @@ INGLE_LANE void scale_weights(const Tile& t) {
 }
 
 // Joins one split's maxima, sums and outputs to the running ones of the rows that saw something of it.
-INGLE_LANE void merge_rows(const Tile& t, const float* maximum, const float* sum) {
+__attribute__((noinline)) void merge_rows(const Tile& t, const float* maximum, const float* sum) {
   float keep[16], take[16];
   const V before = load_n(t.max, t.rows), now = load_n(maximum, t.rows);
   const V joint = max_of(before, now);
@@ -376,7 +379,7 @@ INGLE_LANE void run_tile(const Tile& t) {
 }
 
 // Sets what the rows of the tile see of the split; false when it is nothing.
-INGLE_LANE bool set_ranges(Tile& t, int64_t row0, int64_t split) {
+__attribute__((noinline)) bool set_ranges(Tile& t, int64_t row0, int64_t split) {
   t.split = split;
   t.all = {INT64_MAX, 0};
   t.common = {0, INT64_MAX};
@@ -392,7 +395,7 @@ INGLE_LANE bool set_ranges(Tile& t, int64_t row0, int64_t split) {
 }
 
 // Copies the queries to where a tile's rows lie kRowStride apart.
-INGLE_LANE void gather_queries(const AttendArgs& a, const AttendScratch& s, float* query) {
+__attribute__((noinline)) void gather_queries(const AttendArgs& a, const AttendScratch& s, float* query) {
   for (int64_t r = 0; r < a.n_rows; ++r) {
     for (int64_t d = 0; d < a.dk; d += 16) {
       float* to = query + d / kChunk * s.chunk_stride + r * kRowStride + d % kChunk;
@@ -413,7 +416,8 @@ INGLE_LANE void gather_queries(const AttendArgs& a, const AttendScratch& s, floa
 }
 
 // Adds the sink, divides by the sum and hands the row out. A row that sees nothing is zero.
-INGLE_LANE void finish_row(const AttendArgs& a, int64_t row, float maximum, float sum, float* out) {
+__attribute__((noinline)) void finish_row(const AttendArgs& a, int64_t row, float maximum, float sum,
+                                          float* out) {
   V keep = set1(1.0f);
   if (a.sink) {
     const float sink = a.sink[row];
