@@ -3,12 +3,17 @@
 
   binaries.py exports LIBRARY   it exports ingle_* and nothing else
   binaries.py needs LIBRARY     at run time it needs the C library alone
+  binaries.py size LIBRARY      without symbols it takes at most 6 MB
   binaries.py weak OBJECT…      objects of instruction-set units: no weak symbol (the linker keeps one copy of such a
                                 function for the whole program, which may be the one that an older machine cannot run)
 """
+import os
 import re
 import subprocess
 import sys
+import tempfile
+
+MOST_BYTES = 6000000
 
 
 def run(*command):
@@ -34,6 +39,15 @@ def needs(library):
     return not foreign
 
 
+def size(library):
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = os.path.join(folder, "stripped")
+        run("strip", "-o", stripped, library)
+        found = os.path.getsize(stripped)
+    print("%d bytes stripped, at most %d expected" % (found, MOST_BYTES))
+    return 0 < found <= MOST_BYTES
+
+
 def weak(objects):
     found = 0
     for path in objects:
@@ -48,5 +62,5 @@ def weak(objects):
 
 if __name__ == "__main__":
     mode, arguments = sys.argv[1], sys.argv[2:]
-    good = weak(arguments) if mode == "weak" else {"exports": exports, "needs": needs}[mode](arguments[0])
+    good = weak(arguments) if mode == "weak" else {"exports": exports, "needs": needs, "size": size}[mode](arguments[0])
     sys.exit(0 if good else 1)
