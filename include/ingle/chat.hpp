@@ -22,6 +22,9 @@ class ChatTemplate {
   // A model's own (a GGUF file or a folder), or the source in a file of its own. Throws Code::unsupported
   // when the model has none.
   static ChatTemplate load(const std::string& path);
+  // load() found it in a model: Tokenizer::load() of the same path gives its bos_token and eos_token, unless a
+  // folder holds the template alone (Code::not_found).
+  bool of_model() const { return of_model_; }
 
   // Renders with the members of one JSON object as variables: messages, tools, documents,
   // add_generation_prompt, bos_token, eos_token, … Members that are absent are undefined, but for tools and
@@ -31,11 +34,13 @@ class ChatTemplate {
   // object; Code::unsupported when a bound (steps, depth, memory, output) is passed.
   std::string render(std::string_view context, int64_t now_unix) const;
 
-  explicit ChatTemplate(std::shared_ptr<const text::ChatTemplate> impl) : impl_(std::move(impl)) {}
+  explicit ChatTemplate(std::shared_ptr<const text::ChatTemplate> impl, bool of_model = false)
+      : impl_(std::move(impl)), of_model_(of_model) {}
   const text::ChatTemplate& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const text::ChatTemplate> impl_;
+  bool of_model_ = false;
 };
 
 }  // namespace ingle

@@ -160,8 +160,7 @@ Answer::Step Answer::tell(TokenEvent event, bool room) {
     return {std::move(event), true};
   }
   if (text_.constraint && text_.constraint->ended()) return {end(std::move(event), Finish::end), true};
-  const bool last = options_.max_tokens >= 0 && static_cast<int64_t>(ids_.size()) + 1 >= options_.max_tokens;
-  if (last) return {end(std::move(event), Finish::length), true};
+  if (full(1)) return {end(std::move(event), Finish::length), true};
   return {std::move(event), true};
 }
 

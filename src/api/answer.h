@@ -26,8 +26,8 @@ class Answer {
   const GenerateOptions& options() const { return options_; }
   bool ended() const { return finish_ != Finish::none; }
   // All the tokens that it may have are there: the next event is Finish::length alone.
-  bool full() const {
-    return options_.max_tokens >= 0 && static_cast<int64_t>(ids_.size()) >= options_.max_tokens;
+  bool full(int64_t n_more = 0) const {  // with so many more
+    return options_.max_tokens >= 0 && tokens_left() <= n_more;
   }
 
   struct Step {

@@ -26,14 +26,14 @@ ChatTemplate ChatTemplate::load(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) {
     const std::string own = text::read_folder_template(path);
     if (own.empty()) fail(Code::unsupported, path, "the folder has no chat template");
-    return compile(own, path);
+    return ChatTemplate(text::ChatTemplate::compile(own, path), true);
   }
   const auto file = open_plain(path);
   if (formats::looks_like_gguf(*file)) {
     const formats::CheckpointPtr model = formats::open_checkpoint(path, quant::dtype_table());
     const std::string* own = model->find_string("tokenizer.chat_template");
     if (!own) fail(Code::unsupported, path, "the model has no chat template");
-    return compile(*own, path);
+    return ChatTemplate(text::ChatTemplate::compile(*own, path), true);
   }
   if (file->size() > kMaxSourceBytes)
     fail(Code::unsupported, path,

@@ -1,7 +1,6 @@
 // template: renders chat templates, one context a line.
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 
 #include "jsonl.h"
 
@@ -29,16 +28,18 @@ int64_t parse_time(const std::string& text) {
          second;
 }
 
-bool holds_model(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    return std::filesystem::exists(std::filesystem::path(path) / "tokenizer.json", error) ||
-           std::filesystem::exists(std::filesystem::path(path) / "tokenizer.model", error);
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  char magic[4] = {};
-  const bool model = file && std::fread(magic, 1, 4, file) == 4 && std::string(magic, 4) == "GGUF";
-  if (file) std::fclose(file);
-  return model;
+// The model's bos_token and eos_token, where the template is a model's.
+Json own_tokens(const ChatTemplate& compiled, const std::string& path) {
+  Json out = Json::object();
+  if (!compiled.of_model()) return out;
+  try {
+    const Tokenizer tokenizer = Tokenizer::load(path);
+    if (tokenizer.bos() >= 0) out["bos_token"] = tokenizer.token_text(tokenizer.bos());
+    if (tokenizer.eos() >= 0) out["eos_token"] = tokenizer.token_text(tokenizer.eos());
+  } catch (const Error& e) {
+    if (e.code() != Code::not_found) throw;  // a folder that has no tokenizer
+  }
+  return out;
 }
 
 // What the context does not say itself is put before its first member.
@@ -52,12 +53,7 @@ std::string with_defaults(const Json& in, std::string line, const Json& defaults
 
 int render(const TemplateFlags& flags, bool given_bos, bool given_eos) {
   const ChatTemplate compiled = ChatTemplate::load(flags.what);
-  Json defaults = Json::object();
-  if (holds_model(flags.what)) {
-    const Tokenizer tokenizer = Tokenizer::load(flags.what);
-    if (tokenizer.bos() >= 0) defaults["bos_token"] = tokenizer.token_text(tokenizer.bos());
-    if (tokenizer.eos() >= 0) defaults["eos_token"] = tokenizer.token_text(tokenizer.eos());
-  }
+  Json defaults = own_tokens(compiled, flags.what);
   if (given_bos) defaults["bos_token"] = flags.bos;
   if (given_eos) defaults["eos_token"] = flags.eos;
   const int64_t now = flags.now.empty() ? std::chrono::duration_cast<std::chrono::seconds>(

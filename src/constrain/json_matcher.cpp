@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "constrain/text_inside.h"
 #include "core/error.h"
 #include "core/json.h"
 
@@ -77,11 +76,6 @@ std::vector<std::string> first_texts(const Dfa& dfa, int32_t state, size_t n) {
 
 bool any_node(const std::vector<int32_t>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](int32_t n) { return n >= 0; });
-}
-
-template <class FramePtr>
-bool unique(const FramePtr& frame) {
-  return frame && frame->array && frame->array->unique;
 }
 
 }  // namespace
@@ -195,82 +189,6 @@ bool JsonMatcher::may_begin(uint8_t byte) const {
         return true;
     }
   });
-}
-
-// ---- Parts: each thread is one ----
-
-bool JsonMatcher::is_text(const Thread& t) const {
-  // (Within a character a bound would have to count from its middle.)
-  return t.mode == Mode::text && t.string.stage == 0 && !(writing() && unique(t.frame)) &&
-         (t.string.open_bytes == 0 || t.shape->high == kUnbounded);
-}
-
-bool JsonMatcher::is_key(const Thread& t) const {
-  return t.mode == Mode::key && t.string.stage == 0 && writing() &&
-         (t.frame->others.empty() || t.frame->object->endless);
-}
-
-size_t JsonMatcher::n_parts() const {
-  constexpr size_t kMost = 64;
-  if (machine_->remembers_text || threads_.size() > kMost) return 0;
-  const bool any =
-      std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) { return is_text(t) || is_key(t); });
-  return any ? threads_.size() : 0;
-}
-
-Matcher::PartKey JsonMatcher::part_key(size_t i) const {
-  const Thread& t = threads_[i];
-  if (is_text(t)) return {t.shape->text.get(), t.string.state, {}};
-  if (is_key(t)) return {t.frame->object, t.string.state, t.allowed};
-  return {};
-}
-
-std::unique_ptr<Matcher> JsonMatcher::inside(size_t i) const {
-  const Thread& t = threads_[i];
-  if (is_text(t)) return text_inside(*t.shape->text, t.string, true);
-  if (is_key(t)) return key_inside(*t.frame->object, t.string, t.allowed);
-  auto alone = std::make_unique<JsonMatcher>(*this);
-  std::swap(alone->threads_[0], alone->threads_[i]);
-  alone->threads_.resize(1);
-  return alone;
-}
-
-std::unique_ptr<Matcher> JsonMatcher::outside(size_t i, int32_t exit) const {
-  auto out = std::make_unique<JsonMatcher>(*this);
-  out->next_.clear();
-  out->spaces_ = 0;
-  Thread t = threads_[i];
-  if (t.mode == Mode::key) {
-    // Which key it is matters to later ones alone: a text stands for it that none can be.
-    t.key.assign(1, '\xFF');
-    out->end_key(t, exit);
-  } else {
-    out->end_value(std::move(t));
-  }
-  std::swap(out->threads_, out->next_);
-  if (out->threads_.empty()) return nullptr;
-  return out;
-}
-
-Matcher::Room JsonMatcher::room(size_t i) const {
-  const Thread& t = threads_[i];
-  if (t.mode != Mode::text) return {};
-  const int64_t high = t.shape->high;
-  return {t.shape->low - t.string.length, high == kUnbounded ? -1 : high - t.string.length};
-}
-
-std::vector<std::string> JsonMatcher::refused(size_t i) const {
-  const Thread& t = threads_[i];
-  std::vector<std::string> out;
-  if (t.mode == Mode::key)
-    for (const std::string& other : t.frame->others)
-      if (other.starts_with(t.key)) out.push_back(other.substr(t.key.size()) + '"');
-  return out;
-}
-
-bool JsonMatcher::vague(size_t i, int32_t exit) const {
-  const Thread& t = threads_[i];
-  return t.mode == Mode::key && t.frame->object->classes[static_cast<size_t>(exit)].name < 0;
 }
 
 void JsonMatcher::add(Thread thread) {

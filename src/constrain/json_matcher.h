@@ -96,6 +96,7 @@ class JsonMatcher : public Matcher {
   bool is_key(const Thread& thread) const;
   bool new_item(const Thread& thread) const;
   bool another_item(const FramePtr& frame);
+  static bool unique(const FramePtr& frame) { return frame && frame->array && frame->array->unique; }
   bool writing() const { return purpose_ == Purpose::write; }
 
   std::shared_ptr<const JsonMachine> machine_;

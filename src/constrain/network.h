@@ -5,20 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "constrain/dfa.h"
+#include "constrain/nfa.h"
 #include "constrain/rules.h"
 
 namespace ingle::constrain {
 
 // Trimmed: from each state of a rule its end can be reached, through calls of rules that have a text.
 struct Network {
-  struct Edge {
-    uint8_t low, high;
-    int32_t to;
-  };
-  struct Call {
-    int32_t rule, to;
-  };
+  using Edge = Nfa::Edge;
+  using Call = Nfa::Call;
   struct Ranges {  // of each state, in the arrays below
     std::vector<uint32_t> begin;
     template <class T>

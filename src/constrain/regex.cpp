@@ -4,130 +4,30 @@
 #include <array>
 #include <unordered_map>
 
-#include "constrain/regex_tree.h"
+#include "constrain/nfa.h"
 #include "constrain/utf8_ranges.h"
 #include "core/error.h"
 
 namespace ingle::constrain {
 namespace {
 
-// Thompson's construction over bytes. `^` and `$` are empty edges that hold at the text's ends alone.
-struct Nfa {
-  struct Edge {
-    uint8_t low, high;
-    int32_t to;
-  };
-  struct State {
-    std::vector<Edge> edges;
-    std::vector<int32_t> free, at_begin, at_end;
-  };
-  std::vector<State> states;
-};
-
-class Builder {
- public:
-  Builder(Budget& budget, const std::string& where) : budget_(budget), where_(where) {}
-
-  Nfa build(const RegexNode& tree, Anchoring anchoring) {
-    const int32_t begin = add(), first = add();
-    nfa_.states[at(begin)].free.push_back(first);
-    int32_t last = node(tree, first);
-    if (anchoring == Anchoring::search) {
-      any_loop(first);
-      const int32_t loop = add();
-      nfa_.states[at(last)].free.push_back(loop);
-      any_loop(loop);
-      last = loop;
-    }
-    const int32_t final_state = add();  // nothing leaves it
-    nfa_.states[at(last)].free.push_back(final_state);
-    return std::move(nfa_);
+Nfa build(const RegexNode& tree, Anchoring anchoring, Budget& budget, const std::string& where) {
+  NfaBuilder builder(budget, where);
+  const auto any_loop = [&](int32_t state) { builder.set({{0, kMaxCodePoint}}, state, state); };
+  const int32_t begin = builder.add(), first = builder.add();
+  builder.nfa[begin].free.push_back(first);
+  int32_t last = builder.node(tree, first);
+  if (anchoring == Anchoring::search) {
+    any_loop(first);
+    const int32_t loop = builder.add();
+    builder.nfa[last].free.push_back(loop);
+    any_loop(loop);
+    last = loop;
   }
-
- private:
-  static size_t at(int32_t i) { return static_cast<size_t>(i); }
-  int32_t add() {
-    budget_.take(&Budget::nfa_states, 1, where_);
-    nfa_.states.emplace_back();
-    return static_cast<int32_t>(nfa_.states.size()) - 1;
-  }
-  void set(const CodePoints& points, int32_t from, int32_t to) {
-    for (const auto& [low, high] : points)
-      utf8_ranges(low, high, [&](const ByteRange* ranges, int n) {
-        int32_t here = from;
-        for (int i = 0; i < n; ++i) {
-          const int32_t next = i + 1 < n ? add() : to;
-          nfa_.states[at(here)].edges.push_back({ranges[i].low, ranges[i].high, next});
-          here = next;
-        }
-      });
-  }
-  void any_loop(int32_t state) { set({{0, kMaxCodePoint}}, state, state); }
-
-  // From `from` on; returns where it ends.
-  int32_t node(const RegexNode& n, int32_t from) {
-    switch (n.kind) {
-      case RegexNode::Kind::sequence:
-        for (const RegexNode& child : n.children) from = node(child, from);
-        return from;
-      case RegexNode::Kind::choice: {
-        const int32_t end = add();
-        for (const RegexNode& child : n.children) {
-          const int32_t begin = add();
-          nfa_.states[at(from)].free.push_back(begin);
-          const int32_t last = node(child, begin);
-          nfa_.states[at(last)].free.push_back(end);
-        }
-        return end;
-      }
-      case RegexNode::Kind::repeat:
-        return repeat(n, from);
-      case RegexNode::Kind::set: {
-        const int32_t end = add();
-        set(n.set, from, end);
-        return end;
-      }
-      case RegexNode::Kind::begin:
-      case RegexNode::Kind::end: {
-        const int32_t end = add();
-        State& state = nfa_.states[at(from)];
-        (n.kind == RegexNode::Kind::begin ? state.at_begin : state.at_end).push_back(end);
-        return end;
-      }
-      case RegexNode::Kind::text:
-      case RegexNode::Kind::call:
-        break;  // the parser of regular expressions makes none
-    }
-    return from;
-  }
-
-  int32_t repeat(const RegexNode& n, int32_t from) {
-    const RegexNode& child = n.children.front();
-    for (int64_t i = 0; i < n.low; ++i) from = node(child, from);
-    const int32_t end = add();
-    if (n.high < 0) {
-      const int32_t begin = add();
-      nfa_.states[at(from)].free.push_back(begin);
-      nfa_.states[at(begin)].free.push_back(end);
-      const int32_t last = node(child, begin);
-      nfa_.states[at(last)].free.push_back(begin);
-      return end;
-    }
-    for (int64_t i = n.low; i < n.high; ++i) {
-      nfa_.states[at(from)].free.push_back(end);
-      const int32_t begin = add();
-      nfa_.states[at(from)].free.push_back(begin);
-      from = node(child, begin);
-    }
-    nfa_.states[at(from)].free.push_back(end);
-    return end;
-  }
-
-  using State = Nfa::State;
-  Nfa nfa_;
-  Budget& budget_;
-  const std::string& where_;
-};
+  const int32_t final_state = builder.add();  // nothing leaves it
+  builder.nfa[last].free.push_back(final_state);
+  return std::move(builder.nfa);
+}
 
 // Sets of NFA states become the DFA's.
 class Determiniser {
@@ -178,7 +78,7 @@ class Determiniser {
     ++round_;
     for (const int32_t s : set) mark_[static_cast<size_t>(s)] = round_;
     for (size_t i = 0; i < set.size(); ++i) {
-      const Nfa::State& state = nfa_.states[static_cast<size_t>(set[i])];
+      const Nfa::State& state = nfa_[set[i]];
       const auto follow = [&](const std::vector<int32_t>& edges) {
         for (const int32_t to : edges)
           if (mark_[static_cast<size_t>(to)] != round_) {
@@ -202,7 +102,7 @@ class Determiniser {
     ++round_;
     std::vector<int32_t> to;
     for (const int32_t s : set)
-      for (const Nfa::Edge& e : nfa_.states[static_cast<size_t>(s)].edges)
+      for (const Nfa::Edge& e : nfa_[s].edges)
         if (byte >= e.low && byte <= e.high && mark_[static_cast<size_t>(e.to)] != round_) {
           mark_[static_cast<size_t>(e.to)] = round_;
           to.push_back(e.to);
@@ -234,7 +134,7 @@ class Determiniser {
 
 Dfa compile_regex(std::string_view pattern, Anchoring anchoring, Budget& budget, const std::string& where) {
   const RegexNode tree = parse_regex(pattern, where);
-  const Nfa nfa = Builder(budget, where).build(tree, anchoring);
+  const Nfa nfa = build(tree, anchoring, budget, where);
   return Determiniser(nfa, budget, where).run();
 }
 

@@ -29,6 +29,17 @@ Mlp usual_mlp(const Config& config) {
   return mlp;
 }
 
+bool rotates(const Config& config, int64_t layer) {
+  constexpr Key kRotary{"", "no_rope_layers"};  // 1: the layer has RoPE
+  if (const auto rotary = config.find_ints(kRotary); rotary && !rotary->empty()) {
+    if (rotary->size() != static_cast<size_t>(config.n_layers))
+      config.refuse(kRotary, "expected one number for each layer");
+    return (*rotary)[static_cast<size_t>(layer)] != 0;
+  }
+  const int64_t every = config.find_int({"", "no_rope_layer_interval"}).value_or(4);
+  return every < 1 || (layer + 1) % every != 0;
+}
+
 Activation read_activation(const Config& config, Activation otherwise) {
   struct Named {
     std::string_view name;

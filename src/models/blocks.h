@@ -113,6 +113,8 @@ struct Decoder {
 // and `otherwise` as in read_rope.
 Attention usual_attention(const Config& config, const std::string& layers = {}, double otherwise = 0);
 Mlp usual_mlp(const Config& config);
+// Does layer i have RoPE, in families where every fourth one (config.json may tell another rule) has none?
+bool rotates(const Config& config, int64_t layer);
 // Without RoPE.
 Attention plain_attention(const Config& config);
 

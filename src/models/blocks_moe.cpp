@@ -27,6 +27,7 @@ constexpr Key kScale{"expert_weights_scale",
                      "routed_scaling_factor|router_scaling_factor|route_scale|moe_routed_scaling_factor"};
 constexpr Key kGroups{"expert_group_count", "n_group"};
 constexpr Key kGroupsUsed{"expert_group_used_count", "topk_group"};
+constexpr Key kInterval{"interleave_moe_layer_step", "interleave_moe_layer_step|moe_layer_interval"};
 constexpr Key kDense{"leading_dense_block_count",
                      "first_k_dense_replace|num_dense_layers|moe_layer_start_index"};
 constexpr Key kGating{"expert_gating_func", ""};
@@ -254,6 +255,9 @@ bool is_dense(const Config& config, int64_t layer) {
   if (const auto step = config.find_int({"", "decoder_sparse_step"});
       step && *step > 1 && (layer + 1) % *step != 0)
     return true;
+  if (const auto sparse = config.find_ints({"", "moe_layers"}))
+    return std::find(sparse->begin(), sparse->end(), layer) == sparse->end();
+  if (config.has(kInterval) && (layer + 1) % config.need_int(kInterval, 1, config.n_layers) != 0) return true;
   return config.has(kDense) && layer < config.need_int(kDense, 0, config.n_layers);
 }
 

@@ -464,6 +464,12 @@ class Template(Case):
         got = self.lines(MODEL, {"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": True})
         self.assertTrue(got[0]["output"].endswith("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"))
 
+    def test_a_folder_with_a_template_alone(self):
+        folder = os.path.dirname(self.file("alone/chat_template.jinja", b"[{{ eos_token }}]{{ x }}"))
+        self.assertEqual(self.lines(folder, {"x": 1}), [{"output": "[]1"}])
+        self.file("alone/tokenizer.json", b"{")
+        self.fails(4, "tokenizer.json", "template", folder, "--jsonl")
+
     def test_wrong_calls_are_named(self):
         path = self.file("chat.jinja", b"x")
         self.fails(2, "2024-02-30", "template", path, "--jsonl", "--now", "2024-02-30 00:00:00")

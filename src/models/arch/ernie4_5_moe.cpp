@@ -4,7 +4,7 @@
 namespace ingle::models {
 namespace {
 
-constexpr Key kInterval{"interleave_moe_layer_step", "moe_layer_interval"}, kLast{"", "moe_layer_end_index"};
+constexpr Key kLast{"", "moe_layer_end_index"};
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer dense{usual_attention(config), usual_mlp(config)};
@@ -14,14 +14,12 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer sparse = dense;
   sparse.moe = usual_moe(config, true);
   sparse.moe->correction = true;
-  const int64_t interval = config.has(kInterval) ? config.need_int(kInterval, 1, config.n_layers) : 1;
   int64_t last = config.find_int(kLast).value_or(-1);
   if (last < 0) last = config.n_layers - 1;
   const Names names("model.layers.", {{"exp_probs_b", "mlp.moe_statics.e_score_correction_bias"}});
-  return build_decoder(b, config,
-                       {.names = names, .layer = [&](int64_t i) {
-                          return is_dense(config, i) || (i + 1) % interval != 0 || i > last ? dense : sparse;
-                        }});
+  return build_decoder(b, config, {.names = names, .layer = [&](int64_t i) {
+                                     return is_dense(config, i) || i > last ? dense : sparse;
+                                   }});
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // Llama 4 (text): attention in chunks with RoPE, every fourth layer full without it and sharper with the
 // position; one expert a token, whose input is weighed, beside a shared one.
-#include <algorithm>
-
 #include "models/architecture.h"
 
 namespace ingle::models {
@@ -9,21 +7,6 @@ namespace {
 
 constexpr Key kChunk{"attention.chunk_size", "attention_chunk_size"};
 constexpr Key kDenseWidth{"feed_forward_length", "intermediate_size_mlp"};
-constexpr Key kStep{"interleave_moe_layer_step", "interleave_moe_layer_step"};
-
-// Which layers have RoPE: 1 for those that have.
-bool rotates(const Config& config, int64_t i) {
-  const auto given = config.find_ints({"", "no_rope_layers"});
-  if (given && static_cast<int64_t>(given->size()) == config.n_layers)
-    return (*given)[static_cast<size_t>(i)] != 0;
-  return (i + 1) % 4 != 0;
-}
-bool has_experts(const Config& config, int64_t i) {
-  if (const auto given = config.find_ints({"", "moe_layers"}))
-    return std::find(given->begin(), given->end(), i) != given->end();
-  const int64_t step = config.has(kStep) ? config.need_int(kStep, 1, config.n_layers) : 1;
-  return (i + 1) % step == 0;
-}
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer usual{usual_attention(config), usual_mlp(config)};
@@ -60,7 +43,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   return build_decoder(b, config, {.names = names, .layer = [&](int64_t i) {
                                      Layer layer = usual;
                                      if (!rotates(config, i)) layer.attention = full;
-                                     if (has_experts(config, i)) layer.moe = moe;
+                                     if (!is_dense(config, i)) layer.moe = moe;
                                      return layer;
                                    }});
 }

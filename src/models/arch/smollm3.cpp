@@ -10,15 +10,9 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   layer.attention.qkv_bias = layer.attention.output_bias = presence_of(config, {"", "attention_bias"}, false);
   layer.mlp.bias = presence_of(config, {"", "mlp_bias"}, false);
   if (!config.find_bool({"", "use_sliding_window"}).value_or(false)) layer.attention.window = 0;
-  constexpr Key kRotary{"", "no_rope_layers"};  // 1: the layer has RoPE
-  const auto rotary = config.find_ints(kRotary);
-  if (rotary && rotary->size() != static_cast<size_t>(config.n_layers))
-    config.refuse(kRotary, "expected one number for each layer");
-  const int64_t every = config.find_int({"", "no_rope_layer_interval"}).value_or(4);
   return build_decoder(b, config, {.layer = [&](int64_t i) {
                          Layer l = layer;
-                         l.attention.rotary = rotary ? (*rotary)[static_cast<size_t>(i)] != 0
-                                                     : every < 1 || (i + 1) % every != 0;
+                         l.attention.rotary = rotates(config, i);
                          if (!config.is_gguf() && !config.slides(i, l.attention.window > 0))
                            l.attention.window = 0;
                          return l;
