@@ -22,8 +22,8 @@ class ChatTemplate {
   // A model's own (a GGUF file or a folder), or the source in a file of its own. Throws Code::unsupported
   // when the model has none.
   static ChatTemplate load(const std::string& path);
-  // load() found it in a model: Tokenizer::load() of the same path gives its bos_token and eos_token, unless a
-  // folder holds the template alone (Code::not_found).
+  // load() found it in a model: Tokenizer::load() of the same path gives its bos_token and eos_token, unless
+  // a folder holds the template alone (Code::not_found).
   bool of_model() const { return of_model_; }
 
   // Renders with the members of one JSON object as variables: messages, tools, documents,

@@ -1,4 +1,5 @@
 #include "support.h"
+#include "support/temp.h"
 
 using namespace ingle;
 using namespace ingle::tests;
@@ -57,6 +58,16 @@ TEST_CASE("no template, no conversation", "[api]") {
   const std::vector<Message> messages{{"user", "hi"}};
   CHECK(code_of([&] { session.feed_chat(messages); }) == Code::unsupported);
   CHECK(code_of([&] { model.apply_chat_template(messages); }) == Code::unsupported);
+}
+
+TEST_CASE("a template knows whether it is a model's", "[api]") {
+  CHECK(ChatTemplate::load(tiny_model()).of_model());
+  const TempDir folder;
+  const std::string alone = folder.write("chat_template.jinja", "{{ bos_token }}!");
+  CHECK_FALSE(ChatTemplate::load(alone).of_model());
+  CHECK_FALSE(ChatTemplate::compile("x").of_model());
+  CHECK(ChatTemplate::load(folder.path()).of_model());
+  CHECK(ChatTemplate::load(folder.path()).render("{}", 0) == "!");
 }
 
 TEST_CASE("a template that refuses says so", "[api]") {

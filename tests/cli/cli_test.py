@@ -465,6 +465,7 @@ class Template(Case):
         self.assertTrue(got[0]["output"].endswith("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"))
 
     def test_a_folder_with_a_template_alone(self):
+        os.mkdir(os.path.join(self.folder, "alone"))
         folder = os.path.dirname(self.file("alone/chat_template.jinja", b"[{{ eos_token }}]{{ x }}"))
         self.assertEqual(self.lines(folder, {"x": 1}), [{"output": "[]1"}])
         self.file("alone/tokenizer.json", b"{")
