@@ -46,7 +46,9 @@ struct GenerateOptions {
   int32_t top_logprobs = 0;  // 0 to 64
   bool ignore_end = false;   // go on past end-of-generation ids
   // Tokens that the model may reason for, in the form of its chat template; then the marker that ends the
-  // reasoning is written for it. -1: as many as it likes. Not together with a grammar or what looks ahead.
+  // reasoning is written for it. -1: as many as it likes. A grammar then holds for what comes behind the
+  // reasoning, which the prompt has opened or the answer may begin with; not where the template's answers have
+  // marks of their own there (Code::unsupported).
   int64_t reasoning_budget = -1;
   // The text holds control tokens as their vocabulary spells them, which AnswerParser needs.
   bool control_text = false;

@@ -1,6 +1,7 @@
 #include "api/answer.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "constrain/regex.h"
 #include "core/error.h"
@@ -8,6 +9,11 @@
 #include "text/template/utf8.h"
 
 namespace ingle {
+namespace {
+
+constexpr float kGone = -std::numeric_limits<float>::infinity();
+
+}  // namespace
 
 void check(const GenerateOptions& o) {
   constexpr size_t kMaxStops = 16, kMaxStopBytes = 256;
@@ -79,17 +85,76 @@ Answer::Answer(const Model::Impl& model, const GenerateOptions& o, std::span<con
     if (!format.reasoning)
       fail(Code::unsupported, "option reasoning_budget",
            "the model's template writes no reasoning that is known");
-    if (o.grammar || !o.banned_phrases.empty() || o.jump_ahead)
+    // What stands between the reasoning and the answer would be none of the grammar.
+    if (o.grammar && (format.reasoning->name == "harmony" || !format.reasoning->noise[0].empty()))
       fail(Code::unsupported, "option reasoning_budget",
-           "does not go with a grammar, banned_phrases or jump_ahead");
+           ingle::format(
+               "does not go with a grammar where the answer has marks of its own, as in the form \"{}\"",
+               format.reasoning->name));
     gate_.emplace(*tokenizer_, *format.reasoning, o.reasoning_budget,
-                  format.opened_by(prompt_end(*tokenizer_, prompt)));
+                  format.opened_by(prompt_end(*tokenizer_, prompt)), o.grammar.has_value());
     text_.gate = gate_;
   }
   if (!o.grammar) return;
   std::call_once(model.trie_made, [&] { model.trie = answer_trie(model.tokenizer.impl()); });
   trie_ = model.trie;
   text_.constraint.emplace(o.grammar->impl(), *tokenizer_, trie_);
+}
+
+void Answer::Text::accept(TokenId id) {
+  if (!constraint) {
+    if (gate) gate->accept(id);
+    return;
+  }
+  if (constrained()) {
+    if (gate && gate->opener() == id && !constraint->allows(id)) {
+      gate->open();
+      gate->accept(id);
+      return;
+    }
+    constraint->accept(id);
+    if (gate) gate->close();
+    return;
+  }
+  gate->accept(id);
+  if (!gate->inside() && !constraint->begin_with(gate->rest()))
+    fail(Code::internal, "grammar", format("token {} ends the reasoning but does not fit", id));
+}
+
+// In reasoning that a grammar follows: may this token come? Not one that ends the answer there, or goes on
+// behind the end of the reasoning with what the grammar does not have.
+bool Answer::fits(TokenId id) const {
+  const auto& ends = tokenizer_->special().end_of_generation;
+  if (std::find(ends.begin(), ends.end(), id) != ends.end()) return false;
+  ReasoningGate gate = *text_.gate;
+  gate.accept(id);
+  return gate.inside() || gate.rest().empty() || Constraint(*text_.constraint).begin_with(gate.rest());
+}
+
+TokenId Answer::need_choice(std::span<const float> logits, Sampler& sampler) {
+  if (const auto chosen = choose(logits, sampler)) return *chosen;
+  return sampler.sample(std::vector<float>(logits.size(), kGone));  // says that there is none
+}
+
+std::optional<TokenId> Answer::choose(std::span<const float> logits, Sampler& sampler) {
+  const auto gone = [](std::span<const float> row) {
+    return std::all_of(row.begin(), row.end(), [](float x) { return x == kGone; });
+  };
+  if (text_.gate)
+    if (const auto forced = text_.gate->forced()) return forced;
+  if (!text_.constraint || text_.constrained()) {
+    const std::span<const float> row =
+        text_.constraint ? text_.constraint->masked(logits, text_.gate ? text_.gate->opener() : std::nullopt)
+                         : logits;
+    return gone(row) ? std::nullopt : std::optional(sampler.sample(row));
+  }
+  std::vector<float> left(logits.begin(), logits.end());
+  while (!gone(left)) {
+    const TokenId id = sampler.sample(left);
+    if (fits(id)) return id;
+    left[static_cast<size_t>(id)] = kGone;
+  }
+  return std::nullopt;
 }
 
 // Where a token did not go through all of it, what came before it does once more.
@@ -99,11 +164,8 @@ void Answer::mend() {
   if (options_.grammar) fresh.constraint.emplace(options_.grammar->impl(), *tokenizer_, trie_);
   fresh.gate = gate_;
   for (const TokenId id : ids_) {
-    if (fresh.gate) {
-      fresh.gate->forced();  // which it may have to know of
-      fresh.gate->accept(id);
-    }
-    if (fresh.constraint) fresh.constraint->accept(id);
+    if (fresh.gate) fresh.gate->forced();  // which it may have to know of
+    fresh.accept(id);
     fresh.stops.push(fresh.detokenizer.push(id));
   }
   text_ = std::move(fresh);
@@ -130,9 +192,7 @@ Answer::Step Answer::next(std::span<const float> own, std::span<const float> log
   mend();
   if (!taken_) {
     TokenEvent event;
-    const std::optional<TokenId> forced = text_.gate ? text_.gate->forced() : std::nullopt;
-    event.id =
-        forced ? *forced : sampler.sample(text_.constraint ? text_.constraint->masked(logits) : logits);
+    event.id = need_choice(logits, sampler);
     event.logprob = sampling::log_softmax_at(own, event.id);
     if (options_.top_logprobs > 0) event.top = top_logprobs(own, options_.top_logprobs);
     if (ids_.size() == ids_.capacity()) ids_.reserve(std::max<size_t>(16, 2 * ids_.size()));
@@ -148,8 +208,7 @@ Answer::Step Answer::next(std::span<const float> own, std::span<const float> log
 }
 
 Answer::Step Answer::tell(TokenEvent event, bool room) {
-  if (text_.gate) text_.gate->accept(event.id);
-  if (text_.constraint) text_.constraint->accept(event.id);
+  text_.accept(event.id);
   const auto& ends = tokenizer_->special().end_of_generation;
   if (!options_.ignore_end && std::find(ends.begin(), ends.end(), event.id) != ends.end())
     return {end(std::move(event), Finish::end), false};
@@ -159,7 +218,7 @@ Answer::Step Answer::tell(TokenEvent event, bool room) {
     event.finish = finish_ = Finish::stop;
     return {std::move(event), true};
   }
-  if (text_.constraint && text_.constraint->ended()) return {end(std::move(event), Finish::end), true};
+  if (text_.constrained() && text_.constraint->ended()) return {end(std::move(event), Finish::end), true};
   if (full(1)) return {end(std::move(event), Finish::length), true};
   return {std::move(event), true};
 }
@@ -167,6 +226,7 @@ Answer::Step Answer::tell(TokenEvent event, bool room) {
 void Answer::go_back(Standing to) {
   text_.detokenizer = std::move(to.detokenizer);
   if (to.constraint) text_.constraint = std::move(*to.constraint);
+  text_.gate = std::move(to.gate);
   ids_.resize(to.n_tokens);
 }
 
@@ -175,7 +235,7 @@ Answer::Taken Answer::take(TokenId id, std::span<const float> own, bool room) {
   out.event.id = id;
   out.event.logprob = sampling::log_softmax_at(own, id);
   if (options_.top_logprobs > 0) out.event.top = top_logprobs(own, options_.top_logprobs);
-  if (text_.constraint) text_.constraint->accept(id);
+  text_.accept(id);
   ids_.push_back(id);
   const auto& ends = tokenizer_->special().end_of_generation;
   if (!options_.ignore_end && std::find(ends.begin(), ends.end(), id) != ends.end()) {
@@ -185,7 +245,7 @@ Answer::Taken Answer::take(TokenId id, std::span<const float> own, bool room) {
   } else {
     out.kept = true;
     out.text = text_.detokenizer.push(id);
-    if (text_.constraint && text_.constraint->ended())
+    if (text_.constrained() && text_.constraint->ended())
       out.finish = Finish::end;
     else if (full())
       out.finish = Finish::length;

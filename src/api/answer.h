@@ -51,15 +51,17 @@ class Answer {
   // Both throw Code::out_of_memory (or bad_alloc) with nothing lost: called again, they give what they would
   // have given.
 
-  // The steps of next() for who looks ahead: what may be chosen from, what a choice becomes, what is told of
-  // it.
-  std::span<const float> masked(std::span<const float> logits) {
-    return text_.constraint ? text_.constraint->masked(logits) : logits;
-  }
+  // The steps of next() for who looks ahead: what is chosen, what it becomes, what is told of it. None: all
+  // that could be chosen has minus infinity.
+  std::optional<TokenId> choose(std::span<const float> logits, Sampler& sampler);
+  TokenId need_choice(std::span<const float> logits, Sampler& sampler);  // where none is an error
   Taken take(TokenId id, std::span<const float> own, bool room);
   TokenEvent tell(Taken taken);
-  bool constrained() const { return text_.constraint.has_value(); }
-  std::string forced() const { return text_.constraint ? text_.constraint->forced() : std::string(); }
+  // A grammar holds for the next token; `certainly`: it cannot begin reasoning instead.
+  bool constrained(bool certainly = true) const {
+    return text_.constrained() && !(certainly && text_.gate && text_.gate->opener());
+  }
+  std::string forced() const { return constrained() ? text_.constraint->forced() : std::string(); }
   int64_t tokens_left() const {  // -1: no bound
     return options_.max_tokens < 0 ? -1 : options_.max_tokens - static_cast<int64_t>(ids_.size());
   }
@@ -67,9 +69,10 @@ class Answer {
   struct Standing {
     text::Detokenizer detokenizer;
     std::optional<Constraint> constraint;
+    std::optional<ReasoningGate> gate;
     size_t n_tokens;
   };
-  Standing standing() const { return {text_.detokenizer, text_.constraint, ids_.size()}; }
+  Standing standing() const { return {text_.detokenizer, text_.constraint, text_.gate, ids_.size()}; }
   void go_back(Standing to);
 
  private:
@@ -79,8 +82,11 @@ class Answer {
     std::optional<Constraint> constraint;  // none: any answer will do
     std::optional<ReasoningGate> gate;
     Text(const text::Tokenizer& tokenizer, const GenerateOptions& options);
+    bool constrained() const { return constraint && !(gate && gate->inside()); }
+    void accept(TokenId id);
   };
   void mend();
+  bool fits(TokenId id) const;
   TokenEvent end(TokenEvent event, Finish how);
   Step tell(TokenEvent event, bool room);
 

@@ -65,12 +65,13 @@ std::optional<TokenId> Session::Impl::next_to_compute() const {
 
 // The answer gets this token; it is not told yet.
 Answer::Taken Session::Impl::take(TokenId id, std::span<const float> own) {
+  const bool constrained = answer->constrained();
   Answer::Taken out = answer->take(id, own, has_room());
   ++stats.generated_tokens;
   if (out.kept) {
     pending = id;
     all.push_back(id);
-    if (answer->options().jump_ahead) ahead.ids.push_back(id);
+    if (answer->options().jump_ahead && constrained) ahead.ids.push_back(id);
   }
   return out;
 }
@@ -131,9 +132,13 @@ void Session::Impl::choose_certain(Sampler& sampler) {
     }
     std::vector<float> from = fork.logits;
     for (const TokenId id : fork.refused) from[static_cast<size_t>(id)] = kGone;
-    const std::span<const float> left = answer->masked(from);
-    if (std::all_of(left.begin(), left.end(), [](float x) { return x == kGone; })) {
+    Ahead next{{}, ahead.untold.size(), answer->standing(), sampler, {}};
+    const std::optional<TokenId> id = answer->choose(from, sampler);
+    const auto& refused = fork.refused;
+    if (!id ||
+        std::find(refused.begin(), refused.end(), *id) != refused.end()) {  // the latter where it must come
       ++turns;
+      sampler = *next.sampler;
       if (fork.refused.empty() || (fork.tried && ahead.tokens.empty()))
         hopeless("every token that may come leads to a banned phrase");
       if (fork.tried) {
@@ -144,10 +149,8 @@ void Session::Impl::choose_certain(Sampler& sampler) {
       }
       continue;
     }
-    Ahead next{{}, ahead.untold.size(), answer->standing(), sampler, {}};
-    const TokenId id = sampler.sample(left);
-    sampler.accept(id);
-    next.taken = take(id, fork.logits);
+    sampler.accept(*id);
+    next.taken = take(*id, fork.logits);
     next.fork = std::exchange(fork, {});
     ahead.untold += next.taken.text + next.taken.rest;
     ahead.tokens.push_back(std::move(next));
@@ -263,12 +266,14 @@ TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
   if (logits.size() != own.size())
     fail(Code::invalid_argument, "next", format("{} logits, expected {}", logits.size(), own.size()));
   if (jumping) {
-    const TokenId id = sampler.sample(a.masked(logits));
+    const TokenId id = a.need_choice(logits, sampler);
     sampler.accept(id);
     return done(a.tell(take(id, own)));
   }
+  const bool in_grammar = a.options().jump_ahead && a.constrained(false);
   Answer::Step step = a.next(own, logits, sampler, has_room());
   if (step.kept) {
+    if (in_grammar && a.constrained(false)) ahead.ids.push_back(step.event.id);
     pending = step.event.id;
     all.push_back(step.event.id);
   }

@@ -50,7 +50,7 @@ const constrain::TokenMask& Constraint::mask() {
 
 bool Constraint::ended() { return whole() && mask().none(); }
 
-std::span<const float> Constraint::masked(std::span<const float> logits) {
+std::span<const float> Constraint::masked(std::span<const float> logits, std::optional<TokenId> besides) {
   const std::span<const uint64_t> words = mask().words();
   row_.assign(logits.size(), -std::numeric_limits<float>::infinity());
   bool any = false;
@@ -77,10 +77,23 @@ std::span<const float> Constraint::masked(std::span<const float> logits) {
   }
   if (whole())
     for (const TokenId id : tokenizer_->special().end_of_generation) keep(id);
+  if (besides) keep(*besides);
   if (!any)
     fail(Code::unsupported, "grammar", "no token of the vocabulary can go on with the answer",
          "the vocabulary cannot spell what the grammar asks for");
   return row_;
+}
+
+bool Constraint::allows(TokenId id) {
+  const std::span<const uint64_t> words = mask().words();
+  const auto at = static_cast<size_t>(id);
+  return at / 64 < words.size() && (words[at / 64] >> (at % 64) & 1) != 0;
+}
+
+bool Constraint::begin_with(std::string_view text) {
+  at_start_ = false;
+  mask_.reset();
+  return matcher_->advance(text);
 }
 
 std::string Constraint::forced() const {

@@ -1,7 +1,9 @@
 // An answer held to a grammar: which ids may come, and what each of them writes.
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "constrain/grammar.h"
@@ -20,8 +22,11 @@ class Constraint {
   Constraint(const Constraint& other);
   Constraint& operator=(Constraint other);
   // `logits` with those of ids that cannot come at minus infinity; ids that end the answer may come when it
-  // is whole. Throws Code::unsupported when nothing may come.
-  std::span<const float> masked(std::span<const float> logits);
+  // is whole, and `besides` may in any case. Throws Code::unsupported when nothing may come.
+  std::span<const float> masked(std::span<const float> logits, std::optional<TokenId> besides = std::nullopt);
+  bool allows(TokenId id);  // one that ends no answer
+  // The answer begins with this, behind something that is not of the grammar; false: it cannot.
+  bool begin_with(std::string_view text);
   void accept(TokenId id);  // one that masked() left
   // The bytes that must come next, when there is no choice; "" otherwise.
   std::string forced() const;

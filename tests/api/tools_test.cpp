@@ -224,11 +224,110 @@ TEST_CASE("reasoning ends at its budget", "[api][tools]") {
   CHECK(code_of([&] { session.begin(options); }) == Code::unsupported);
   options.reasoning_budget = -2;
   CHECK(code_of([&] { session.begin(options); }) == Code::invalid_argument);
-  Session with(model);
-  with.feed_text("q");
+}
+
+namespace {
+
+// The answer, by a session and by an engine, which say the same unless an option is for sessions alone.
+std::string reasoned(const Model& model, bool opened, const GenerateOptions& options) {
+  const std::string chat =
+      std::string(R"({"messages": [{"role": "user", "content": "q"}], "enable_thinking": )") +
+      (opened ? "true}" : "false}");
+  Session session(model);
+  session.feed_chat_json(chat);
+  Sampler greedy = Sampler::greedy();
+  const std::string text = session.generate(greedy, options);
+  if (options.jump_ahead || !options.banned_phrases.empty()) return text;
+  EngineOptions engine_options;
+  engine_options.own_thread = false;
+  engine_options.state_bytes = 1 << 20;
+  Engine engine(model, engine_options);
+  Request request;
+  request.prompt = ChatJson{chat};
+  request.generate = options;
+  request.sampler.temperature = 0;
+  engine.submit(request);
+  while (engine.step()) {
+  }
+  std::string by_engine;
+  while (const auto event = engine.next(0)) by_engine += event->event.text;
+  CHECK(by_engine == text);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a grammar holds for what comes after the reasoning", "[api][tools]") {
+  const Runtime runtime = one_thread();
+  const Model model = scripted(runtime, "abcdefghijklmnopqrstuvwxyz", kTools);
+  GenerateOptions options;
+  options.max_tokens = 64;
+  const auto answer = [&](const Model& m, bool opened, int64_t budget, const char* pattern) {
+    options.reasoning_budget = budget;
+    options.grammar = Grammar::regex(pattern);
+    return reasoned(m, opened, options);
+  };
+  CHECK(answer(model, true, 3, "[5-9]x{2}") == "abc</think>5xx");
+  CHECK(answer(model, true, 0, "[5-9]x{2}") == "</think>5xx");
+  CHECK(answer(model, true, 2, "<think>z+</think>5") == "ab</think><think>z</think>5");
+  CHECK(answer(model, false, 3, "[5-9]x{2}") == "5xx");  // nothing was begun
+  // The model ends it by itself, or begins it although the prompt did not, unless the grammar begins so too.
+  CHECK(answer(scripted(runtime, "ab</think>42", kTools), true, 20, "[0-9]{2}") == "ab</think>42");
+  const Model begins = scripted(runtime, "<think>hm</think>42", kTools);
+  CHECK(answer(begins, false, 20, "[0-9]{2}") == "<think>hm</think>42");
+  CHECK(answer(begins, false, 1, "[0-9]{2}") == "<think>h</think>00");
+  CHECK(answer(begins, false, 0, "[0-9]{2}") == "00");
+  CHECK(answer(begins, false, 9, "<[a-z]>") == "<t>");
+  // Reasoning is no end of the answer: that would be none of the grammar.
+  const std::string late = answer(scripted(runtime, "ab", kTools), true, 4, "[0-9]{2}");
+  CHECK(late.substr(0, 2) == "ab");
+  CHECK(late.ends_with("</think>00"));
+}
+
+TEST_CASE("a grammar is refused behind reasoning where answers have marks of their own", "[api][tools]") {
+  const Runtime runtime = one_thread();
+  GenerateOptions options;
   options.reasoning_budget = 3;
-  options.grammar = Grammar::json();
-  CHECK(code_of([&] { with.begin(options); }) == Code::unsupported);
+  for (const char* marks : {"<|channel|>analysis<|message|><|end|>", "<|START_THINKING|><|END_THINKING|>"}) {
+    Session session(scripted(runtime, "x", std::string(marks) + "{{ messages[0].content }}"));
+    session.feed_text("q");
+    options.grammar.reset();
+    CHECK_NOTHROW(session.begin(options));
+    options.grammar = Grammar::json();
+    CHECK(code_of([&] { session.begin(options); }) == Code::unsupported);
+  }
+}
+
+TEST_CASE("phrases are banned in reasoning too, and forced text behind it is taken ahead", "[api][tools]") {
+  const Runtime runtime = one_thread();
+  const Model model = scripted(runtime, "abcdefghijklmnopqrstuvwxyz", kTools);
+  GenerateOptions options;
+  options.max_tokens = 64;
+  options.reasoning_budget = 4;
+  options.banned_phrases = {"bc", "00"};
+  options.grammar = Grammar::regex("[0-9]{3}");
+  const std::string text = reasoned(model, true, options);
+  CHECK(text[0] == 'a');
+  CHECK(text.find("bc") == std::string::npos);
+  CHECK(text.find("00") == std::string::npos);
+  REQUIRE(text.size() == 4 + std::string("</think>000").size());
+  CHECK(text.substr(4, 8) == "</think>");
+  options.banned_phrases = {"b"};
+  options.grammar.reset();
+  options.max_tokens = 12;
+  CHECK(reasoned(model, true, options).find('b') == std::string::npos);
+
+  options = {};
+  options.max_tokens = 64;
+  options.reasoning_budget = 20;
+  options.grammar = Grammar::gbnf(R"(root ::= "the quick brown fox" [0-9] " jumps over")");
+  const std::string plain = reasoned(model, true, options);
+  CHECK(plain == "abcdefghijklmnopqrst</think>the quick brown fox0 jumps over");
+  options.jump_ahead = true;
+  CHECK(reasoned(model, true, options) == plain);
+  CHECK(reasoned(scripted(runtime, "the", kTools), false, options) == "the quick brown fox0 jumps over");
+  CHECK(reasoned(scripted(runtime, "<think>hm</think>the", kTools), false, options) ==
+        "<think>hm</think>the quick brown fox0 jumps over");
 }
 
 TEST_CASE("engines take conversations in JSON", "[api][tools]") {
