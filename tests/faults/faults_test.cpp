@@ -237,6 +237,25 @@ std::string generate_by_a_schema(Run& run) {
   return pull(run, a);
 }
 
+// Reasoning that the model begins, an end that is written for it, and an answer of a grammar.
+std::string reason_by_a_schema(Run& run) {
+  constexpr const char* kAnswer =
+      R"({"max_tokens": 24, "reasoning_budget": 3, "json_schema": "{\"enum\": [\"red\", 7]}"})";
+  static const Runtime runtime = make_runtime();
+  static const Model model = make_scripted(
+      runtime,
+      R"({"text": "<think>so be it", "chat_template": "{{ messages[0].content }}{# <think></think> #}"})");
+  Asked a;
+  run([&](auto err) { return ingle_options_create("sampler", a.sampling.out(), err); });
+  run([&](auto err) { return ingle_options_set_json(a.sampling, R"({"temperature": 0})", -1, err); });
+  run([&](auto err) { return ingle_sampler_create(a.sampling, a.sampler.out(), err); });
+  run([&](auto err) { return ingle_options_create("generate", a.answer.out(), err); });
+  run([&](auto err) { return ingle_options_set_json(a.answer, kAnswer, -1, err); });
+  run([&](auto err) { return ingle_session_create(model, nullptr, a.session.out(), err); });
+  run([&](auto err) { return ingle_session_feed_chat_json(a.session, kConversation, -1, nullptr, err); });
+  run([&](auto err) { return ingle_session_begin(a.session, a.answer, err); });
+  return pull(run, a);
+}
 std::string go_back_and_forth(Run& run) {
   Asked a = ask(run, R"({"temperature": 0})", R"({"max_tokens": 4, "ignore_end": true})");
   Session fork;
@@ -283,6 +302,7 @@ constexpr Case kCases[] = {
     {"back and forth", go_back_and_forth, 5},
     {"generate", generate, 3},
     {"schema", generate_by_a_schema, 7},
+    {"reasoning", reason_by_a_schema, 5},
 };
 
 // Every k of one fault, until it is not met any more. Returns how many were met.
