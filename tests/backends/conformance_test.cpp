@@ -170,6 +170,7 @@ TEST_CASE("fused ops equal their expansions for every weight format", "[backends
     const std::string name(f->name);
     if (f->dtype.block_elems == 1 && !is_plain(name)) continue;  // integers and doubles are no weights
     for (const int64_t width : {256, 768}) {
+      if (kSanitized && width == 768 && !is_plain(name) && name != "q4_k") continue;
       CAPTURE(name, width);
       Shapes s = whole_blocks(width);
       s.format = name;

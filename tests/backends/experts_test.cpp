@@ -191,7 +191,8 @@ TEST_CASE("a token's experts give the same bits whoever else is there", "[backen
         }
         for (const int threads : {1, 2, 3})
           for (const std::string kernel : {"", "plain"}) {
-            if (threads != 2 && !kernel.empty()) continue;  // slow, and threads do not know of kernels
+            // Slow, and threads do not know of kernels.
+            if (!kernel.empty() && (threads != 2 || (kSanitized && width == 768))) continue;
             CAPTURE(format, width, plain, threads, kernel);
             Running on(make_plan(s), "cpu", threads, kernel);
             CHECK(logits(on, ids) == alone);

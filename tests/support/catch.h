@@ -6,3 +6,15 @@ using Catch::Approx;
 #else
 #include <catch2/catch.hpp>
 #endif
+
+namespace ingle::tests {
+
+// Whether the library under test is a sanitized one: slow, so that long loops leave out what tells it nothing
+// new.
+#ifdef INGLE_SANITIZED
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+}  // namespace ingle::tests
