@@ -1,7 +1,6 @@
 #include "api/answer.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "constrain/regex.h"
 #include "core/error.h"
@@ -9,11 +8,6 @@
 #include "text/template/utf8.h"
 
 namespace ingle {
-namespace {
-
-constexpr float kGone = -std::numeric_limits<float>::infinity();
-
-}  // namespace
 
 void check(const GenerateOptions& o) {
   constexpr size_t kMaxStops = 16, kMaxStopBytes = 256;
@@ -86,7 +80,7 @@ Answer::Answer(const Model::Impl& model, const GenerateOptions& o, std::span<con
       fail(Code::unsupported, "option reasoning_budget",
            "the model's template writes no reasoning that is known");
     // What stands between the reasoning and the answer would be none of the grammar.
-    if (o.grammar && (format.reasoning->name == "harmony" || !format.reasoning->noise[0].empty()))
+    if (o.grammar && format.reasoning->marks_answer())
       fail(Code::unsupported, "option reasoning_budget",
            ingle::format(
                "does not go with a grammar where the answer has marks of its own, as in the form \"{}\"",
@@ -124,37 +118,31 @@ void Answer::Text::accept(TokenId id) {
 // In reasoning that a grammar follows: may this token come? Not one that ends the answer there, or goes on
 // behind the end of the reasoning with what the grammar does not have.
 bool Answer::fits(TokenId id) const {
-  const auto& ends = tokenizer_->special().end_of_generation;
-  if (std::find(ends.begin(), ends.end(), id) != ends.end()) return false;
+  if (tokenizer_->ends_generation(id)) return false;
   ReasoningGate gate = *text_.gate;
   gate.accept(id);
   return gate.inside() || gate.rest().empty() || Constraint(*text_.constraint).begin_with(gate.rest());
 }
 
-TokenId Answer::need_choice(std::span<const float> logits, Sampler& sampler) {
-  if (const auto chosen = choose(logits, sampler)) return *chosen;
-  return sampler.sample(std::vector<float>(logits.size(), kGone));  // says that there is none
-}
-
-std::optional<TokenId> Answer::choose(std::span<const float> logits, Sampler& sampler) {
-  const auto gone = [](std::span<const float> row) {
-    return std::all_of(row.begin(), row.end(), [](float x) { return x == kGone; });
+std::optional<TokenId> Answer::choose(std::span<const float> logits, Sampler& sampler, bool needed) {
+  const auto sample = [&](std::span<const float> row) -> std::optional<TokenId> {
+    if (!needed && std::all_of(row.begin(), row.end(), [](float x) { return x == kGone; }))
+      return std::nullopt;
+    return sampler.sample(row);
   };
   if (text_.gate)
     if (const auto forced = text_.gate->forced()) return forced;
-  if (!text_.constraint || text_.constrained()) {
-    const std::span<const float> row =
-        text_.constraint ? text_.constraint->masked(logits, text_.gate ? text_.gate->opener() : std::nullopt)
-                         : logits;
-    return gone(row) ? std::nullopt : std::optional(sampler.sample(row));
-  }
+  if (!text_.constraint) return sample(logits);
+  if (text_.constrained())
+    return sample(text_.constraint->masked(logits, text_.gate ? text_.gate->opener() : std::nullopt));
+  std::optional<TokenId> id = sample(logits);
+  if (!id || fits(*id)) return id;
   std::vector<float> left(logits.begin(), logits.end());
-  while (!gone(left)) {
-    const TokenId id = sampler.sample(left);
-    if (fits(id)) return id;
-    left[static_cast<size_t>(id)] = kGone;
-  }
-  return std::nullopt;
+  do {
+    left[static_cast<size_t>(*id)] = kGone;
+    id = sample(left);
+  } while (id && !fits(*id));
+  return id;
 }
 
 // Where a token did not go through all of it, what came before it does once more.
@@ -192,7 +180,7 @@ Answer::Step Answer::next(std::span<const float> own, std::span<const float> log
   mend();
   if (!taken_) {
     TokenEvent event;
-    event.id = need_choice(logits, sampler);
+    event.id = *choose(logits, sampler, true);
     event.logprob = sampling::log_softmax_at(own, event.id);
     if (options_.top_logprobs > 0) event.top = top_logprobs(own, options_.top_logprobs);
     if (ids_.size() == ids_.capacity()) ids_.reserve(std::max<size_t>(16, 2 * ids_.size()));
@@ -209,8 +197,7 @@ Answer::Step Answer::next(std::span<const float> own, std::span<const float> log
 
 Answer::Step Answer::tell(TokenEvent event, bool room) {
   text_.accept(event.id);
-  const auto& ends = tokenizer_->special().end_of_generation;
-  if (!options_.ignore_end && std::find(ends.begin(), ends.end(), event.id) != ends.end())
+  if (!options_.ignore_end && tokenizer_->ends_generation(event.id))
     return {end(std::move(event), Finish::end), false};
   if (!room) return {end(std::move(event), Finish::context), false};
   event.text = text_.stops.push(text_.detokenizer.push(event.id));
@@ -237,8 +224,7 @@ Answer::Taken Answer::take(TokenId id, std::span<const float> own, bool room) {
   if (options_.top_logprobs > 0) out.event.top = top_logprobs(own, options_.top_logprobs);
   text_.accept(id);
   ids_.push_back(id);
-  const auto& ends = tokenizer_->special().end_of_generation;
-  if (!options_.ignore_end && std::find(ends.begin(), ends.end(), id) != ends.end()) {
+  if (!options_.ignore_end && tokenizer_->ends_generation(id)) {
     out.finish = Finish::end;
   } else if (!room) {
     out.finish = Finish::context;

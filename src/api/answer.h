@@ -52,9 +52,8 @@ class Answer {
   // have given.
 
   // The steps of next() for who looks ahead: what is chosen, what it becomes, what is told of it. None: all
-  // that could be chosen has minus infinity.
-  std::optional<TokenId> choose(std::span<const float> logits, Sampler& sampler);
-  TokenId need_choice(std::span<const float> logits, Sampler& sampler);  // where none is an error
+  // that could be chosen has minus infinity; where one is `needed` the sampler's error says so.
+  std::optional<TokenId> choose(std::span<const float> logits, Sampler& sampler, bool needed);
   Taken take(TokenId id, std::span<const float> own, bool room);
   TokenEvent tell(Taken taken);
   // A grammar holds for the next token; `certainly`: it cannot begin reasoning instead.

@@ -2,7 +2,6 @@
 // (banned phrases), and taken without sampling where there is no choice (jump_ahead).
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "api/session_impl.h"
 #include "core/error.h"
@@ -14,8 +13,6 @@ using Clock = std::chrono::steady_clock;
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
-
-constexpr float kGone = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
@@ -133,10 +130,9 @@ void Session::Impl::choose_certain(Sampler& sampler) {
     std::vector<float> from = fork.logits;
     for (const TokenId id : fork.refused) from[static_cast<size_t>(id)] = kGone;
     Ahead next{{}, ahead.untold.size(), answer->standing(), sampler, {}};
-    const std::optional<TokenId> id = answer->choose(from, sampler);
-    const auto& refused = fork.refused;
-    if (!id ||
-        std::find(refused.begin(), refused.end(), *id) != refused.end()) {  // the latter where it must come
+    const std::optional<TokenId> id = answer->choose(from, sampler, false);
+    const auto& refused = fork.refused;  // may come all the same, where it must
+    if (!id || std::find(refused.begin(), refused.end(), *id) != refused.end()) {
       ++turns;
       sampler = *next.sampler;
       if (fork.refused.empty() || (fork.tried && ahead.tokens.empty()))
@@ -266,7 +262,7 @@ TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
   if (logits.size() != own.size())
     fail(Code::invalid_argument, "next", format("{} logits, expected {}", logits.size(), own.size()));
   if (jumping) {
-    const TokenId id = a.need_choice(logits, sampler);
+    const TokenId id = *a.choose(logits, sampler, true);
     sampler.accept(id);
     return done(a.tell(take(id, own)));
   }

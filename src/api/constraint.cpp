@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <utility>
 
 #include "core/error.h"
@@ -52,7 +51,7 @@ bool Constraint::ended() { return whole() && mask().none(); }
 
 std::span<const float> Constraint::masked(std::span<const float> logits, std::optional<TokenId> besides) {
   const std::span<const uint64_t> words = mask().words();
-  row_.assign(logits.size(), -std::numeric_limits<float>::infinity());
+  row_.assign(logits.size(), kGone);
   bool any = false;
   const auto keep = [&](TokenId id) {
     if (id < 0 || static_cast<size_t>(id) >= logits.size()) return;
@@ -102,8 +101,7 @@ std::string Constraint::forced() const {
 }
 
 void Constraint::accept(TokenId id) {
-  const auto& ends = tokenizer_->special().end_of_generation;
-  if (std::find(ends.begin(), ends.end(), id) != ends.end()) return;
+  if (tokenizer_->ends_generation(id)) return;
   if (!matcher_->advance(tokenizer_->piece(id)))
     fail(Code::internal, "grammar", format("token {} was offered but does not fit", id));
   at_start_ = false;

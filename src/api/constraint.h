@@ -1,5 +1,6 @@
 // An answer held to a grammar: which ids may come, and what each of them writes.
 #pragma once
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +12,9 @@
 #include "text/tokenizer.h"
 
 namespace ingle {
+
+// The logit of a token that cannot come.
+constexpr float kGone = -std::numeric_limits<float>::infinity();
 
 // The bytes of the ids that may stand in an answer, as a tree.
 std::shared_ptr<const constrain::TokenTrie> answer_trie(const text::Tokenizer& tokenizer);

@@ -150,11 +150,10 @@ std::vector<float> guided_logits(std::span<const float> positive, std::span<cons
   if (positive.size() != negative.size())
     fail(Code::invalid_argument, "guided logits",
          format("rows of {} and {} logits, expected the same vocabulary", positive.size(), negative.size()));
-  constexpr float kBanned = -std::numeric_limits<float>::infinity();
   constexpr double kMax = std::numeric_limits<float>::max();
-  std::vector<float> out(positive.size(), kBanned);
+  std::vector<float> out(positive.size(), kGone);
   for (size_t i = 0; i < out.size(); ++i) {
-    if (positive[i] == kBanned) continue;
+    if (positive[i] == kGone) continue;
     if (!std::isfinite(positive[i]) || !std::isfinite(negative[i]))
       fail(Code::numeric, "guided logits",
            format("id {} has {} and {}, expected finite numbers, or -inf in the first", i, positive[i],

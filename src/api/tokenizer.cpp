@@ -1,7 +1,5 @@
 #include "ingle/tokenizer.hpp"
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "formats/gguf.h"
 #include "quant/weight.h"
@@ -31,10 +29,7 @@ std::string Tokenizer::token_text(TokenId id) const {
   return std::string(impl_->token_text(id));
 }
 
-bool Tokenizer::ends_generation(TokenId id) const {
-  const auto& ends = impl_->special().end_of_generation;
-  return std::find(ends.begin(), ends.end(), id) != ends.end();
-}
+bool Tokenizer::ends_generation(TokenId id) const { return impl_->ends_generation(id); }
 
 std::vector<TokenId> Tokenizer::end_tokens() const { return impl_->special().end_of_generation; }
 

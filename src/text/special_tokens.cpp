@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "text/pretokenize.h"
+#include "text/tokenizer.h"
 
 namespace ingle::text {
 namespace {
@@ -221,6 +222,11 @@ void set_strips(const Checkpoint& file, Vocabulary& v, const Finder& finder) {
 }
 
 }  // namespace
+
+bool Tokenizer::ends_generation(TokenId id) const {
+  const std::vector<TokenId>& ends = special().end_of_generation;
+  return std::find(ends.begin(), ends.end(), id) != ends.end();
+}
 
 bool ends_generation_by_name(std::string_view text) {
   return std::find(std::begin(kEnds), std::end(kEnds), text) != std::end(kEnds);

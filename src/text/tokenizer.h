@@ -57,6 +57,7 @@ class Tokenizer {
     std::vector<TokenId> end_of_generation;  // eos, eot, eom and the like: generation stops at any of them
   };
   virtual const Special& special() const = 0;
+  bool ends_generation(TokenId id) const;
   // How many leading spaces the decoder drops at the start of a text (SentencePiece's dummy prefix): 0 or 1.
   virtual bool strips_leading_space() const = 0;
   // What decode() runs ids through. Unless overridden: pieces one behind the other, the leading space dropped

@@ -256,6 +256,7 @@ std::string reason_by_a_schema(Run& run) {
   run([&](auto err) { return ingle_session_begin(a.session, a.answer, err); });
   return pull(run, a);
 }
+
 std::string go_back_and_forth(Run& run) {
   Asked a = ask(run, R"({"temperature": 0})", R"({"max_tokens": 4, "ignore_end": true})");
   Session fork;

@@ -9,8 +9,7 @@ using Catch::Approx;
 
 namespace ingle::tests {
 
-// Whether the library under test is a sanitized one: slow, so that long loops leave out what tells it nothing
-// new.
+// Is the library under test a sanitized one? It is slow: long loops leave out what tells it nothing new.
 #ifdef INGLE_SANITIZED
 constexpr bool kSanitized = true;
 #else

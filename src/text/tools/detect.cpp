@@ -144,12 +144,11 @@ class Prober {
   }
 
   static bool holds_arguments(const std::string& read) {
-    if (!is_json(read)) return false;
     try {
       return are_arguments(parse_json(read, "arguments", RepeatedKeys::last_counts));
     } catch (const Error& e) {
       if (e.code() == Code::out_of_memory) throw;
-      return false;  // not in UTF-8
+      return false;
     }
   }
 

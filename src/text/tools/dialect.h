@@ -68,6 +68,10 @@ struct ReasoningMarks {
   bool anywhere = false;  // also behind content; else at the start of the answer or after a call only
   std::string_view noise[4] = {};
   std::string_view hint = {};  // in the template's source; empty: `end`
+  bool channels = false;       // the answer behind it stands in a channel of its own
+
+  // The answer behind it begins with a mark, which is none of its text.
+  bool marks_answer() const { return channels || !noise[0].empty(); }
 };
 
 std::span<const ReasoningMarks> reasoning_marks();

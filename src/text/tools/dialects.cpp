@@ -277,7 +277,7 @@ constexpr Dialect kDialects[] = {
 };
 
 constexpr ReasoningMarks kMarks[] = {
-    {"harmony", "<|channel|>analysis<|message|>", "<|end|>", true, {}, "<|channel|>analysis"},
+    {"harmony", "<|channel|>analysis<|message|>", "<|end|>", true, {}, "<|channel|>analysis", true},
     {"granite", "<think>", "</think>", false, {"<response>", "</response>"}, "between <response></response>"},
     {"mistral", "[THINK]", "[/THINK]"},
     {"seed-oss", "<seed:think>", "</seed:think>"},
