@@ -43,13 +43,16 @@ Request request_argument(const ingle_request* given) {
   request.sampler = options_argument<SamplerOptions>(r.sampler);
   request.generate = options_argument<GenerateOptions>(r.generate);
   request.encode = encode_flags(r.flags);
-  if ((r.ids != nullptr) + (r.text != nullptr) + (r.messages != nullptr) != 1)
-    fail(Code::invalid_argument, "request", "expected one of ids, text and messages");
+  check_reserved(!r.reserved, "request");
+  if ((r.ids != nullptr) + (r.text != nullptr) + (r.messages != nullptr) + (r.chat != nullptr) != 1)
+    fail(Code::invalid_argument, "request", "expected one of ids, text, messages and chat");
   if (r.ids) {
     const auto ids = span_argument(r.ids, r.n_ids, "request.ids");
     request.prompt = std::vector<TokenId>(ids.begin(), ids.end());
   } else if (r.text) {
     request.prompt = std::string(text_argument(r.text, r.text_length, "request.text"));
+  } else if (r.chat) {
+    request.prompt = ChatJson{std::string(text_argument(r.chat, r.text_length, "request.chat"))};
   } else {
     request.prompt = messages_argument(r.messages, r.n_messages);
   }

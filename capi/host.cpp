@@ -71,6 +71,13 @@ std::shared_ptr<LentStage> stage_argument(const ingle_stage* stage) {
   return std::make_shared<LentStage>(s);
 }
 
+std::shared_ptr<LentTap> tap_argument(const ingle_tap* tap) {
+  const ingle_tap& t = struct_argument(tap, "tap");
+  check_reserved(t.reserved == 0 && !t.reserved_pointer, "tap");
+  if (!t.hear) fail(Code::invalid_argument, "tap", "hear is NULL");
+  return std::make_shared<LentTap>(t);
+}
+
 CustomStage custom_stage(const std::shared_ptr<LentStage>& lent) {
   CustomStage out;
   out.name = lent->name;

@@ -38,4 +38,17 @@ struct LentStage {
 std::shared_ptr<LentStage> stage_argument(const ingle_stage* stage);
 CustomStage custom_stage(const std::shared_ptr<LentStage>& lent);
 
+// A session's tap. `lent` is set after the session took it.
+struct LentTap {
+  explicit LentTap(const ingle_tap& t) : tap(t) {}
+  LentTap(const LentTap&) = delete;
+  LentTap& operator=(const LentTap&) = delete;
+  ~LentTap() {
+    if (lent && tap.close) tap.close(tap.user);
+  }
+  ingle_tap tap;
+  bool lent = false;
+};
+std::shared_ptr<LentTap> tap_argument(const ingle_tap* tap);
+
 }  // namespace ingle::capi

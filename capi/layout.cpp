@@ -31,6 +31,10 @@ static_assert(INGLE_FINISH_ERROR == static_cast<int32_t>(Finish::error));
 
 static_assert(static_cast<int32_t>(ingle::EarlyStopping::never) == 2);  // the option early_stopping
 
+static_assert(INGLE_TAP_EMBEDDING == ingle::kTapEmbedding);
+static_assert(INGLE_TAP_FINAL_NORM == ingle::kTapFinalNorm);
+static_assert(INGLE_TAP_LOGITS == ingle::kTapLogits);
+
 static_assert(INGLE_LOG_DEBUG == static_cast<int32_t>(LogLevel::debug));
 static_assert(INGLE_LOG_INFO == static_cast<int32_t>(LogLevel::info));
 static_assert(INGLE_LOG_WARNING == static_cast<int32_t>(LogLevel::warning));

@@ -1,6 +1,7 @@
 #include "arguments.h"
 #include "guard.h"
 #include "handles.h"
+#include "host.h"
 #include "messages.h"
 
 namespace ingle::capi {
@@ -181,6 +182,21 @@ ingle_code ingle_session_score(ingle_session* session, const int32_t* ids, int64
       if (callback(position, row.data(), static_cast<int64_t>(row.size()), user) != 0)
         ingle::fail(ingle::Code::cancelled, "score", "cancelled by the callback");
     });
+  });
+}
+
+ingle_code ingle_session_tap(ingle_session* session, const int32_t* points, int64_t n_points,
+                             const ingle_tap* tap, ingle_error** err) {
+  return guard(err, [&] {
+    const SessionUse s(session, "session");
+    const auto wanted = span_argument(points, n_points, "points");
+    if (wanted.empty()) return s->session.tap({}, {});
+    const auto lent = tap_argument(tap);
+    s->session.tap(wanted, [lent](const ingle::TapRow& row) {
+      return lent->tap.hear(row.point, row.position, row.token, row.values.data(),
+                            static_cast<int64_t>(row.values.size()), lent->tap.user) == 0;
+    });
+    lent->lent = true;
   });
 }
 

@@ -19,8 +19,9 @@ INGLE_SIZE(ingle_stage, 8 + 4 * sizeof(void*));
 INGLE_SIZE(ingle_progress, 8 + 2 * sizeof(void*));
 INGLE_SIZE(ingle_message, 16 + 2 * sizeof(void*));
 INGLE_SIZE(ingle_event, 40 + 4 * sizeof(void*));
-INGLE_SIZE(ingle_request, 32 + 6 * sizeof(void*));
+INGLE_SIZE(ingle_request, 32 + 8 * sizeof(void*));
 INGLE_SIZE(ingle_listener, 8 + 4 * sizeof(void*));
+INGLE_SIZE(ingle_tap, 8 + 4 * sizeof(void*));
 
 #if UINTPTR_MAX == UINT64_MAX
 INGLE_AT(ingle_allocator, struct_size, 0);
@@ -86,6 +87,8 @@ INGLE_AT(ingle_request, messages, 48);
 INGLE_AT(ingle_request, sampler, 56);
 INGLE_AT(ingle_request, generate, 64);
 INGLE_AT(ingle_request, scheduling, 72);
+INGLE_AT(ingle_request, chat, 80);
+INGLE_AT(ingle_request, reserved, 88);
 
 INGLE_AT(ingle_listener, struct_size, 0);
 INGLE_AT(ingle_listener, reserved, 4);
@@ -93,6 +96,13 @@ INGLE_AT(ingle_listener, hear, 8);
 INGLE_AT(ingle_listener, close, 16);
 INGLE_AT(ingle_listener, user, 24);
 INGLE_AT(ingle_listener, reserved_pointer, 32);
+
+INGLE_AT(ingle_tap, struct_size, 0);
+INGLE_AT(ingle_tap, reserved, 4);
+INGLE_AT(ingle_tap, hear, 8);
+INGLE_AT(ingle_tap, close, 16);
+INGLE_AT(ingle_tap, user, 24);
+INGLE_AT(ingle_tap, reserved_pointer, 32);
 #endif
 
 INGLE_SIZE(ingle_stats, 40);

@@ -23,9 +23,9 @@ class Batch {
   // sampler stands there twice, or the sessions are of different models.
   static std::vector<Outcome> next(std::span<Session* const> sessions, std::span<Sampler* const> samplers);
 
-  // Feeds one token to each, in one step. Throws as next() does, and Code::context_full when a token does not
-  // fit; errors of single sessions come in the result, null where all went well, and leave those sessions as
-  // they were.
+  // Feeds one token to each, in one step. Throws as next() does, Code::unsupported for a session with taps,
+  // and Code::context_full when a token does not fit; errors of single sessions come in the result, null
+  // where all went well, and leave those sessions as they were.
   static std::vector<std::exception_ptr> feed(std::span<Session* const> sessions,
                                               std::span<const TokenId> tokens);
 };

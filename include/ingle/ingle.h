@@ -185,13 +185,13 @@ typedef struct ingle_stats {
 #define INGLE_STATS_INIT \
   { sizeof(ingle_stats), 0, 0, 0, 0, 0 }
 
-/* What an engine is asked for: exactly one of ids, text and messages. Options that are NULL are the defaults.
- */
+/* What an engine is asked for: exactly one of ids, text, messages and chat. Options that are NULL are the
+   defaults. */
 typedef struct ingle_request {
   uint32_t struct_size;
   int32_t flags; /* of encoding the text: INGLE_PARSE_SPECIAL, INGLE_ADD_SPECIAL */
   int64_t n_ids;
-  int64_t text_length; /* bytes; -1: up to the NUL */
+  int64_t text_length; /* bytes, of text or chat; -1: up to the NUL */
   int64_t n_messages;
   const int32_t* ids;
   const char* text;
@@ -199,9 +199,11 @@ typedef struct ingle_request {
   const ingle_options* sampler;    /* kind "sampler" */
   const ingle_options* generate;   /* kind "generate" */
   const ingle_options* scheduling; /* kind "request" */
+  const char* chat; /* a conversation in JSON, as ingle_model_apply_chat_template_json takes it */
+  const void* reserved;
 } ingle_request;
 #define INGLE_REQUEST_INIT \
-  { sizeof(ingle_request), INGLE_ADD_SPECIAL, 0, -1, 0, NULL, NULL, NULL, NULL, NULL, NULL }
+  { sizeof(ingle_request), INGLE_ADD_SPECIAL, 0, -1, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* Hears an engine's events, on a thread of the engine's own. The event and the failure (NULL but with
    INGLE_FINISH_ERROR) are valid during the call. */
@@ -231,6 +233,27 @@ typedef struct ingle_stage {
 } ingle_stage;
 #define INGLE_STAGE_INIT \
   { sizeof(ingle_stage), 0, NULL, NULL, NULL, NULL }
+
+enum { /* where a tap looks: a layer's number from 0 on, for the residual stream behind it, or one of these */
+       INGLE_TAP_EMBEDDING = -1,  /* what the first layer reads */
+       INGLE_TAP_FINAL_NORM = -2, /* what the logits are made of */
+       INGLE_TAP_LOGITS = -3
+};
+
+/* Hears what a session computes: the `n` values of the token that was fed at `position`, at one of the points
+   that were asked for, valid during the call. Returns 0 to go on; anything else cancels the session's call.
+   It runs on the thread that calls the session, and must not call it itself. */
+typedef struct ingle_tap {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int32_t(INGLE_CALL* hear)(int32_t point, int64_t position, int32_t token, const float* values, int64_t n,
+                            void* user);
+  void(INGLE_CALL* close)(void* user); /* when another tap takes its place, or the session is gone */
+  void* user;
+  void* reserved_pointer;
+} ingle_tap;
+#define INGLE_TAP_INIT \
+  { sizeof(ingle_tap), 0, NULL, NULL, NULL, NULL }
 
 /* Returns 0 to go on; anything else ends the answer there (INGLE_FINISH_CANCELLED), and is not called again.
  */
@@ -557,6 +580,13 @@ INGLE_API ingle_code INGLE_CALL ingle_session_logits(ingle_session* session, con
 INGLE_API ingle_code INGLE_CALL ingle_session_score(ingle_session* session, const int32_t* ids, int64_t n_ids,
                                                     ingle_score_callback callback, void* user,
                                                     ingle_error** err);
+/* From here on `tap` hears the values at these points (layers, INGLE_TAP_...; in any order) of every token
+   that the session computes: by position, then layer by layer, the logits last. A token is computed when the
+   next one is asked for, and again after a truncate. It takes the place of the tap before; no points (then
+   `tap` may be NULL): none. Forks and saved sessions have none. Results do not change. INGLE_E_UNSUPPORTED
+   for points but the logits where the model is scripted, or its backend gives none. */
+INGLE_API ingle_code INGLE_CALL ingle_session_tap(ingle_session* session, const int32_t* points,
+                                                  int64_t n_points, const ingle_tap* tap, ingle_error** err);
 INGLE_API ingle_code INGLE_CALL ingle_session_tokens(ingle_session* session, ingle_tokens** out,
                                                      ingle_error** err); /* all that the context holds */
 INGLE_API ingle_code INGLE_CALL ingle_session_truncate(ingle_session* session, int64_t n_tokens,

@@ -47,8 +47,8 @@ struct GenerateOptions {
   bool ignore_end = false;   // go on past end-of-generation ids
   // Tokens that the model may reason for, in the form of its chat template; then the marker that ends the
   // reasoning is written for it. -1: as many as it likes. A grammar then holds for what comes behind the
-  // reasoning, which the prompt has opened or the answer may begin with; not where the template's answers have
-  // marks of their own there (Code::unsupported).
+  // reasoning, which the prompt has opened or the answer may begin with; not where the template's answers
+  // have marks of their own there (Code::unsupported).
   int64_t reasoning_budget = -1;
   // The text holds control tokens as their vocabulary spells them, which AnswerParser needs.
   bool control_text = false;
@@ -68,6 +68,18 @@ struct TokenEvent {
   Finish finish = Finish::none;
   std::vector<TokenLogprob> top;  // GenerateOptions::top_logprobs most likely
   double time_ms = 0;             // this token's own time
+};
+
+// Where a tap looks: the residual stream behind a layer, by its number from 0 on, or one of these.
+constexpr int32_t kTapEmbedding = -1;  // what the first layer reads
+constexpr int32_t kTapFinalNorm = -2;  // what the logits are made of
+constexpr int32_t kTapLogits = -3;
+
+struct TapRow {
+  int32_t point = 0;
+  TokenId token = -1;  // the one that was fed at `position`
+  int64_t position = 0;
+  std::span<const float> values;  // valid during the call
 };
 
 struct SessionStats {
@@ -126,6 +138,15 @@ class Session {
   // Feeds tokens and hands over every position's logits, in order.
   void score(std::span<const TokenId> tokens,
              const std::function<void(int64_t position, std::span<const float> logits)>& row);
+
+  // Tells the values at these points (in any order) of every token that this session computes from here on,
+  // on the thread of the call that computes it: by position, then layer by layer, the logits last. false
+  // cancels that call, as cancel() would. Bits do not change; a long prompt's steps become shorter. A token
+  // is computed when the next one is asked for, and again after a truncate(). No points: no more taps. Forks,
+  // saved sessions and beams have none. Throws Code::invalid_argument for a layer that is not there,
+  // Code::unsupported for points but the logits where the model is scripted or its backend gives none.
+  using Tap = std::function<bool(const TapRow& row)>;
+  void tap(std::span<const int32_t> points, const Tap& hear);
 
   std::span<const TokenId> tokens() const;  // all that the context holds
   void truncate(int64_t n);                 // back to the first n tokens

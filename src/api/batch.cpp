@@ -78,6 +78,7 @@ std::vector<std::exception_ptr> Batch::feed(std::span<Session* const> sessions,
   Step step;
   for (size_t i = 0; i < sessions.size(); ++i) {
     Session::Impl& impl = *sessions[i]->impl_;
+    if (impl.taps) fail(Code::unsupported, "batch", format("session {} has taps: it is fed alone", i));
     impl.drop_ahead();
     const auto held = static_cast<int64_t>(impl.all.size());
     if (held >= impl.options.context)

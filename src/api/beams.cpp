@@ -165,13 +165,15 @@ std::vector<Beam> beam_search(Session& session, const BeamOptions& options) {
 
   std::vector<Group> groups;
   for (int32_t g = 0; g < options.groups; ++g) groups.emplace_back(options, ends, most, s.sequence);
+  engine::FeedOptions feed = s.feed_options();
+  feed.taps = nullptr;  // most of what is computed comes to nothing
   s.cancellable([&] {
     for (int64_t length = 0; length < most; ++length) {
       if (s.cancelled) fail(Code::cancelled, "beam search", "cancelled");
       std::vector<TokenId> taken;
       bool running = false;
       for (Group& g : groups) {
-        if (!g.done()) g.step(taken, s.feed_options());
+        if (!g.done()) g.step(taken, feed);
         running |= !g.done();
       }
       if (!running) return;

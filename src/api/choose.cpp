@@ -55,7 +55,7 @@ void Session::Impl::drop_ahead() {
 }
 
 std::optional<TokenId> Session::Impl::next_to_compute() const {
-  if (!pending || cancelled || !ahead.tokens.empty()) return std::nullopt;
+  if (!pending || cancelled || taps || !ahead.tokens.empty()) return std::nullopt;
   if (answer && (answer->ended() || answer->full())) return std::nullopt;
   return pending;
 }

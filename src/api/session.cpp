@@ -194,7 +194,7 @@ void Session::score(std::span<const TokenId> tokens,
   impl_->make_room(tokens.size());
   impl_->compute_pending();
   engine::FeedOptions f = impl_->feed_options();
-  f.chunk = std::min<int64_t>(f.chunk, 64);  // each row of a chunk's logits is held at once
+  f.chunk = std::min(f.chunk, Impl::kTappedChunk);
   f.row = row;
   impl_->cancellable([&] { impl_->sequence.feed(tokens, f); });
   impl_->all.insert(impl_->all.end(), tokens.begin(), tokens.end());

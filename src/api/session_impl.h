@@ -48,11 +48,14 @@ struct Session::Impl {
   std::vector<TokenId> all;        // the sequence's tokens and the pending one
   std::optional<Answer> answer;
   Lookahead ahead;  // of the answer
+  std::unique_ptr<engine::Taps> taps;
   SessionStats stats;
   std::atomic<bool> cancelled{false};
 
   Impl(const Model& m, const SessionOptions& o, std::shared_ptr<kv::StatePool> p, engine::Sequence s)
       : model(m), options(o), pool(std::move(p)), sequence(std::move(s)) {}
+
+  static constexpr int64_t kTappedChunk = 64;  // each row is held until it is told
 
   const Model::Impl& m() const { return *model.impl(); }
 
@@ -60,6 +63,8 @@ struct Session::Impl {
     engine::FeedOptions f;
     f.chunk = options.prefill_chunk;
     f.cancel = &cancelled;
+    f.taps = taps.get();
+    if (taps) f.chunk = std::min(f.chunk, kTappedChunk);
     return f;
   }
   // A cancel that came before the call counts for it; it is used up by being answered.
@@ -83,7 +88,8 @@ struct Session::Impl {
   size_t n_told() const;   // of `all`
   void drop_ahead();       // what was not told
   void go_back(size_t n);  // to the first n of `all`; their logits may be gone
-  // The token that next() would compute before it samples; none when it would not.
+  // The token that next() would compute before it samples, and others may with it; none when it would not,
+  // or is tapped, which steps of many sequences do not know.
   std::optional<TokenId> next_to_compute() const;
   std::span<const float> logits();  // of the last position
   void feed(std::span<const TokenId> tokens, const Progress& progress);

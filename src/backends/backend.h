@@ -29,12 +29,19 @@ struct Slice {
 
 enum class StepStatus : int32_t { ok = 0, cancelled = 1, numeric = 2, failed = 3 };
 
+// Wanted from within a step: the rows of one of the plan's points, [tokens of the batch][width].
+struct PointRows {
+  size_t point = 0;
+  float* rows = nullptr;
+};
+
 struct Batch {
   std::span<Slice> slices;
   std::span<StepStatus> status;               // one per slice, written by the step
   float* logits = nullptr;                    // [sum of n_wanted][n_vocab], in the order of the slices
   const std::atomic<bool>* cancel = nullptr;  // looked at between ops; all slices are then `cancelled`
   float* const* logit_rows = nullptr;         // when set, where each row of `logits` goes instead
+  std::span<const PointRows> points;          // ascending; only of programs that give them
 
   float* logits_row(int64_t r, int64_t n_vocab) const {
     return logit_rows ? logit_rows[r] : logits + r * n_vocab;
@@ -55,6 +62,7 @@ class Program {
   virtual const Plan& plan() const = 0;
   virtual uint64_t weight_bytes() const = 0;
   virtual std::string kernels() const = 0;  // which kernels the weights got, "q4_k_…: 168 matrices; …"
+  virtual bool gives_points() const { return false; }  // Batch::points
   virtual std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted,
                                                     int64_t max_slices) const = 0;
   // The batch fits the workspace (max_tokens in all, max_wanted logits in all, max_slices sequences).

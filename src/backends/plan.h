@@ -49,6 +49,13 @@ struct PlanRotation {
   bool operator==(const PlanRotation&) const = default;
 };
 
+// Where values can be read from within a step: the rows of a buffer as they stand before an op, normed.
+struct PlanPoint {
+  size_t op = 0;
+  Id buffer = kNone;
+  NormSpec norm;
+};
+
 struct Plan {
   formats::CheckpointPtr checkpoint;
   std::vector<Op> ops;
@@ -57,6 +64,8 @@ struct Plan {
   std::vector<PlanVector> vectors;
   std::vector<PlanRotation> rotations;
   std::vector<kv::PartSpec> parts;
+  // The residual stream before each layer and after the last, then what the head makes logits of; or none.
+  std::vector<PlanPoint> points;
   int64_t n_vocab = 0;
   int64_t n_context = 0;    // what the model was trained for
   int64_t n_positions = 0;  // there are no positions from here on; 0: no end

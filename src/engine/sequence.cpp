@@ -117,20 +117,23 @@ void Sequence::feed_chunk(std::span<const int32_t> tokens, const FeedOptions& op
   const int64_t start = length();
   make_room(tokens.size());
   state_.reserve(n);
-  backends::Slice slice{&state_, start, tokens, options.row ? n : (last ? 1 : 0), pass_end_};
-  if (options.row) rows_.resize(static_cast<size_t>(n) * fresh_.size());
+  const bool every = options.row || (options.taps && options.taps->logits());
+  backends::Slice slice{&state_, start, tokens, every ? n : (last ? 1 : 0), pass_end_};
+  if (every) rows_.resize(static_cast<size_t>(n) * fresh_.size());
   backends::StepStatus status{};
-  runner_->step({{&slice, 1}, {&status, 1}, options.row ? rows_.data() : fresh_.data(), options.cancel});
+  backends::Batch batch{{&slice, 1}, {&status, 1}, every ? rows_.data() : fresh_.data(), options.cancel};
+  if (options.taps) batch.points = options.taps->ask(runner_->plan(), n);
+  runner_->step(batch);
   check_ran(status);
   if (status != backends::StepStatus::ok)
     fail(Code::numeric, "feed",
          format("the model gave NaN or infinite logits after position {}", start + n - 1));
-  if (options.row) {
-    for (int64_t i = 0; i < n; ++i)
-      options.row(start + i, std::span<const float>(rows_).subspan(static_cast<size_t>(i) * fresh_.size(),
-                                                                   fresh_.size()));
-    if (last) std::copy(rows_.end() - static_cast<int64_t>(fresh_.size()), rows_.end(), fresh_.begin());
-  }
+  if (options.taps) options.taps->tell(runner_->plan(), start, tokens, rows_);
+  for (int64_t i = 0; options.row && i < n; ++i)
+    options.row(start + i,
+                std::span<const float>(rows_).subspan(static_cast<size_t>(i) * fresh_.size(), fresh_.size()));
+  if (every && last)
+    std::copy(rows_.end() - static_cast<int64_t>(fresh_.size()), rows_.end(), fresh_.begin());
   state_.commit(n);
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
 }

@@ -6,6 +6,7 @@
 
 #include "core/records.h"
 #include "engine/runner.h"
+#include "engine/taps.h"
 
 namespace ingle::engine {
 
@@ -14,6 +15,7 @@ struct FeedOptions {
   const std::atomic<bool>* cancel = nullptr;                                 // looked at within a step
   std::function<bool(int64_t done, int64_t total)> progress;                 // false cancels
   std::function<void(int64_t position, std::span<const float> logits)> row;  // each position's logits
+  Taps* taps = nullptr;  // what else is told of each position
 };
 
 class Sequence {

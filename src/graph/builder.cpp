@@ -258,6 +258,9 @@ backends::Plan GraphBuilder::finish(int64_t n_vocab, int64_t n_context) {
          format("{} tensors have no place in this architecture: {}", unused.size(), list),
          "the file may hold a variant of the architecture that is not supported");
   }
+  if (const auto* head = plan_.ops.empty() ? nullptr : std::get_if<op::Head>(&plan_.ops.back());
+      head && !plan_.points.empty())
+    plan_.points.push_back({plan_.ops.size() - 1, head->x, head->norm});
   plan_.n_vocab = n_vocab;
   plan_.n_context = n_context;
   return std::move(plan_);

@@ -69,6 +69,8 @@ class GraphBuilder {
   // The same of state that every token replaces: heads of [dk, dv] values.
   StateSlot recurrent_state(int64_t n_heads, int64_t dk, int64_t dv);
   void limit_positions(int64_t n) { plan_.n_positions = n; }
+  // The residual stream, as it stands here: to be said before each layer and after the last one.
+  void mark_stream(Id x) { plan_.points.push_back({plan_.ops.size(), x, {}}); }
   void emit(Op op) { plan_.ops.push_back(op); }
   int64_t rows_of(const TensorName& name) const;  // of a tensor that must be there
 

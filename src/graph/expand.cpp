@@ -128,6 +128,7 @@ class Expander {
   }
 
   void emit(Op o) { out_.push_back(o); }
+  size_t size() const { return out_.size(); }
   std::vector<Op> take() { return std::move(out_); }
 
  private:
@@ -196,7 +197,10 @@ class Expander {
 
 backends::Plan expand(backends::Plan plan, const std::function<bool(const Op&)>& takes) {
   Expander expander(plan);
-  for (const Op& o : plan.ops) {
+  auto point = plan.points.begin();  // they are in the order of the ops
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    for (; point != plan.points.end() && point->op == i; ++point) point->op = expander.size();
+    const Op& o = plan.ops[i];
     if (takes(o))
       expander.emit(o);
     else

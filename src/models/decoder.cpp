@@ -41,6 +41,7 @@ class DecoderBuild {
   void build() {
     const Id table = embedding();
     for (int64_t i = 0; i < config_.n_layers; ++i) {
+      b_.mark_stream(x_);
       const Layer layer = decoder_.layer(i);
       for (const char* vain :
            {"self_attn.rotary_emb.inv_freq", "attention.rotary_emb.inv_freq", "attn.bias", "attn.masked_bias",
@@ -400,6 +401,7 @@ class DecoderBuild {
   }
 
   void head(Id table) {
+    b_.mark_stream(x_);
     op::Head head{};
     head.x = x_;
     if (decoder_.final_norm) head.norm = norm(name("output_norm"), config_.hidden);

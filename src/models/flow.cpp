@@ -108,6 +108,7 @@ Id Flow::embed(float scale) {
 }
 
 backends::Plan Flow::finish(Id x, const NormSpec& norm, float scale, float softcap) {
+  b.mark_stream(x);
   for (int64_t i = 0; i < config.n_predictors; ++i) b.leave_out_under(names.layer(config.n_layers + i));
   // A tied head may still have its own copy in the file, which nobody reads.
   const TensorName own = with_suffix(names.of_model("output"), ".weight");

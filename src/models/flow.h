@@ -56,6 +56,7 @@ class Flow {
   void copy(Id from, int64_t first, Id to, int64_t width);  // columns [first, first + width)
 
   Id embed(float scale = 1);  // the residual stream
+  // Of the residual stream behind the last layer; those before have marked it (GraphBuilder::mark_stream).
   backends::Plan finish(Id x, const NormSpec& norm, float scale = 1, float softcap = 0);
 
  private:

@@ -15,6 +15,7 @@ namespace {
 int32_t on_event(const ingle_event*, void*) { return 0; }
 int32_t on_row(int64_t, const float*, int64_t, void*) { return 0; }
 int32_t on_stage(const int32_t*, int64_t, const int32_t*, float*, int64_t, void*) { return 0; }
+int32_t on_tap(int32_t, int64_t, int32_t, const float*, int64_t, void*) { return 0; }
 int32_t on_read(uint64_t, void*, uint64_t, void*) { return 1; }
 
 template <class T>
@@ -219,6 +220,10 @@ void sweep_session(Fixture& f, Places& p) {
   f.SWEEP(ingle_session_cancel, May{}, f.session);
   f.SWEEP(ingle_session_logits, May{}, f.session, &p.row, &p.large);
   f.SWEEP(ingle_session_score, May{4}, f.session, ids, 2, on_row, nullptr);
+  ingle_tap tap = INGLE_TAP_INIT;
+  tap.hear = on_tap;
+  const int32_t point = INGLE_TAP_LOGITS;
+  f.SWEEP(ingle_session_tap, May{}, f.session, &point, 1, &tap);
   f.SWEEP(ingle_session_tokens, May{}, f.session, &p.tokens);
   f.SWEEP(ingle_session_truncate, May{}, f.session, 0);
   f.SWEEP(ingle_session_fork, May{}, f.session, &p.session);

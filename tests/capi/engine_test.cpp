@@ -85,6 +85,10 @@ TEST_CASE("requests of each kind get their answers", "[capi]") {
   r.messages = &message;
   r.n_messages = 1;
   const uint64_t chat = rig.submit(r);
+  r = rig.ask(nullptr);
+  r.chat = R"([{"role": "user", "content": "hi"}] and more)";
+  r.text_length = 35;
+  const uint64_t json = rig.submit(r);
   const Options generate = make_options("generate", R"({"max_tokens": 2, "top_logprobs": 2})");
   r = rig.ask("hi there");
   r.text_length = 2;
@@ -92,8 +96,8 @@ TEST_CASE("requests of each kind get their answers", "[capi]") {
   const uint64_t cut = rig.submit(r);
   rig.step_to_the_end();
   auto all = rig.pull();
-  REQUIRE(all.size() == 4);
-  for (const uint64_t id : {text, by_id, chat}) {
+  REQUIRE(all.size() == 5);
+  for (const uint64_t id : {text, by_id, chat, json}) {
     CHECK(all[id].text == "Größe!");
     CHECK(all[id].finish == INGLE_FINISH_END);
   }
@@ -103,7 +107,7 @@ TEST_CASE("requests of each kind get their answers", "[capi]") {
   Err err;
   Text stats;
   REQUIRE_OK(ingle_engine_stats(rig.engine, stats.out(), err));
-  CHECK(contains(str(stats), "\"submitted\":4"));
+  CHECK(contains(str(stats), "\"submitted\":5"));
   CHECK(contains(str(stats), "\"length\":1"));
   CHECK(contains(str(stats), "\"first_token_s\":{\"bounds\":"));
 }

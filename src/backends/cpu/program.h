@@ -94,6 +94,7 @@ class CpuProgram final : public Program {
   CpuProgram(const BackendContext& context, PlanPtr plan, const PrepareOptions& options,
              std::shared_ptr<const Plugin> plugin);
   const Plan& plan() const override { return *plan_; }
+  bool gives_points() const override { return true; }
   uint64_t weight_bytes() const override;
   std::string kernels() const override;
   std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted,

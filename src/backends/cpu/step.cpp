@@ -216,11 +216,26 @@ bool CpuStep::cancelled() {
   return ws.stop;
 }
 
+// Those of the batch that lie before the next op. A worker takes every so-many-th row: a phase would want a
+// counter.
+void CpuStep::give_points(size_t next_op) {
+  for (; given < batch.points.size(); ++given) {
+    const PointRows& wanted = batch.points[given];
+    const PlanPoint& point = p.plan().points[wanted.point];
+    if (point.op > next_op) return;
+    const int64_t w = width(point.buffer);
+    for (int64_t r = worker; r < n; r += p.pool().size())
+      norm(point.norm, row(point.buffer, r), wanted.rows + r * w, w);
+    p.pool().barrier(worker);
+  }
+}
+
 void CpuStep::walk() {
   angles();
   const std::vector<Op>& ops = p.plan().ops;
   for (size_t i = 0; i < ops.size();) {
     if (n > kCancelRows && cancelled()) return;
+    if (given < batch.points.size()) give_points(i);
     const size_t run = count_linears(i);
     if (const CpuProgram::PluggedOp* plugged = p.plugged(i))
       run_plugged(*plugged);

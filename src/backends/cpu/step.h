@@ -19,6 +19,7 @@ struct CpuStep {
   int worker;
   int64_t n;         // rows of the batch
   size_t phase = 0;  // counts alike on every worker
+  size_t given = 0;  // of the batch's points
 
   WorkerScratch& scratch() const { return ws.workers[static_cast<size_t>(worker)]; }
   int64_t width(Id buffer) const { return p.plan().buffers[static_cast<size_t>(buffer)].width; }
@@ -231,6 +232,7 @@ struct CpuStep {
   void shared_inner(const op::Moe& o, int64_t first, int64_t count, int64_t columns) const;
   void combine_row(const op::Moe& o, int64_t r) const;
   void angles();
+  void give_points(size_t next_op);
   void heads(float* x, int64_t n_heads, const op::AttentionInput& o, const NormSpec& spec, int64_t r) const;
   void store(Id part_id, int32_t layer, const HeadShape& heads, int64_t r, const float* k,
              const float* v) const;

@@ -127,23 +127,40 @@ void RefStep::operator()(const op::Embed& o) const {
   }
 }
 
+void RefStep::norm(const NormSpec& spec, const float* x, float* y, int64_t count,
+                   int64_t first_weight) const {
+  if (spec.kind == NormKind::none) {
+    std::copy_n(x, count, y);
+    return;
+  }
+  const float *w = vector(spec.weight), *b = vector(spec.bias);
+  double mean = 0, square = 0;
+  for (int64_t i = 0; i < count; ++i) mean += x[i];
+  mean = spec.kind == NormKind::layer ? mean / static_cast<double>(count) : 0;
+  for (int64_t i = 0; i < count; ++i) square += (x[i] - mean) * (x[i] - mean);
+  const double scale = 1 / std::sqrt(square / static_cast<double>(count) + spec.eps);
+  for (int64_t i = 0; i < count; ++i)
+    y[i] = static_cast<float>((x[i] - mean) * scale) * (w ? w[first_weight + i] : 1) +
+           (b ? b[first_weight + i] : 0);
+}
+
 void RefStep::operator()(const op::Norm& o) const {
-  const float *w = vector(o.norm.weight), *b = vector(o.norm.bias);
   const bool w_is_wide =
-      w && p.plan_->vectors[static_cast<size_t>(o.norm.weight)].values.size() > static_cast<size_t>(o.group);
-  for (int64_t r = 0; r < n; ++r) {
-    for (int64_t g = 0; g < width(o.in); g += o.group) {
-      const float* x = row(o.in, r) + g;
-      float* y = row(o.out, r) + g;
-      double mean = 0, square = 0;
-      for (int i = 0; i < o.group; ++i) mean += x[i];
-      mean = o.norm.kind == NormKind::layer ? mean / o.group : 0;
-      for (int i = 0; i < o.group; ++i) square += (x[i] - mean) * (x[i] - mean);
-      const double scale = 1 / std::sqrt(square / o.group + o.norm.eps);
-      const int64_t at = w_is_wide ? g : 0;
-      for (int i = 0; i < o.group; ++i)
-        y[i] = static_cast<float>((x[i] - mean) * scale) * (w ? w[at + i] : 1) + (b ? b[at + i] : 0);
-    }
+      o.norm.weight != kNone &&
+      p.plan_->vectors[static_cast<size_t>(o.norm.weight)].values.size() > static_cast<size_t>(o.group);
+  for (int64_t r = 0; r < n; ++r)
+    for (int64_t g = 0; g < width(o.in); g += o.group)
+      norm(o.norm, row(o.in, r) + g, row(o.out, r) + g, o.group, w_is_wide ? g : 0);
+}
+
+// Those of the batch that lie before the next op.
+void RefStep::give_points(size_t next_op) {
+  for (; given < batch.points.size(); ++given) {
+    const PointRows& wanted = batch.points[given];
+    const PlanPoint& point = p.plan_->points[wanted.point];
+    if (point.op > next_op) return;
+    const int64_t w = width(point.buffer);
+    for (int64_t r = 0; r < n; ++r) norm(point.norm, row(point.buffer, r), wanted.rows + r * w, w);
   }
 }
 
@@ -285,12 +302,13 @@ void RefProgram::run(Workspace& workspace, const Batch& batch) const noexcept {
   auto& ws = static_cast<RefWorkspace&>(workspace);
   ws.rows.fill(batch);
   RefStep step{*this, ws, batch, ws.rows.size()};
-  for (const Op& op : plan_->ops) {
+  for (size_t i = 0; i < plan_->ops.size(); ++i) {
+    step.give_points(i);
     if (batch.cancel && batch.cancel->load(std::memory_order_relaxed)) {
       std::fill(batch.status.begin(), batch.status.end(), StepStatus::cancelled);
       return;
     }
-    std::visit([&](const auto& o) { step(o); }, op);
+    std::visit([&](const auto& o) { step(o); }, plan_->ops[i]);
   }
   check_logits(batch, plan_->n_vocab);
 }

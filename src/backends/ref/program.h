@@ -21,6 +21,7 @@ class RefProgram final : public Program {
  public:
   RefProgram(const BackendContext& context, PlanPtr plan, const PrepareOptions& options);
   const Plan& plan() const override { return *plan_; }
+  bool gives_points() const override { return true; }
   uint64_t weight_bytes() const override { return 0; }  // nothing but the file's own pages
   std::string kernels() const override { return "ref (plain loops, float activations)"; }
   std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted,

@@ -15,6 +15,7 @@ struct RefStep {
   RefWorkspace& ws;
   const Batch& batch;
   int64_t n;
+  size_t given = 0;  // of the batch's points
 
   float* row(Id buffer, int64_t r) const {
     return ws.buffers[static_cast<size_t>(buffer)].as<float>() + r * width(buffer);
@@ -50,6 +51,8 @@ struct RefStep {
   void operator()(const op::Xielu& o) const;
   void operator()(const op::Clamp& o) const;
   void operator()(const op::ScaleByPosition& o) const;
+  void norm(const NormSpec& spec, const float* x, float* y, int64_t count, int64_t first_weight = 0) const;
+  void give_points(size_t next_op);
   void operator()(const op::Norm& o) const;
   void operator()(const op::Linear& o) const;
   void operator()(const op::Rope& o) const;

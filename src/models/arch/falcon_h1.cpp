@@ -55,6 +55,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   a.in_scale = multiplier("attention_in_multiplier");
   Id x = f.embed(multiplier("embedding_multiplier")), y = b.buffer(config.hidden);
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     const auto at = [&](const char* out) {
       return Place{f, i, x, f.rms(f.name(i, "attn_norm"), config.hidden), {}, multiplier(out), y};
     };

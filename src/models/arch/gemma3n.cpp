@@ -72,6 +72,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   streams.begin(x);
   SharedAttention attention(f, config.n_layers - config.find_int(kSharedLayers).value_or(0));
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(streams.held);
     const auto norm = [&](std::string_view role) { return f.rms(f.name(i, role), hidden); };
     streams.predict(i, x);
     const Id in = f.temp("block_in", hidden);

@@ -104,6 +104,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   std::optional<LayerEmbeddings> embeddings;
   if (config.find_int(kLayerWidth).value_or(0) > 0) embeddings.emplace(f, x);
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     const bool slides = sliding[static_cast<size_t>(i)];
     SharedAttention::Layer a = attention_of(f, i, slides);
     a.rotation = b.rotation(rotation(f, slides, a.heads.dk));

@@ -34,6 +34,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   const bool experts = config.find_int({"expert_count", "num_local_experts"}).value_or(0) > 0;
   const Id x = f.embed(multiplier({"embedding_scale", "embedding_multiplier"}));
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     const Place at{.flow = f,
                    .layer = i,
                    .x = x,

@@ -47,6 +47,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   const bool experts = config.find_int({"expert_count", "num_experts"}).value_or(0) > 1;
   const Id x = f.embed();
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     const Place at{f, i, x, f.rms(f.name(i, "attn_norm"), config.hidden)};
     const bool attends =
         config.is_gguf() ? !f.holds(i, "ssm_in") : each("attn_layer_period", "attn_layer_offset", i);

@@ -127,7 +127,11 @@ backends::Plan build(GraphBuilder& b, const Config& given) {
                      b.buffer(config.hidden)};
   const Id table = b.matrix({"", "model.embed_tokens.weight"}, config.n_vocab, config.hidden);
   b.emit(op::Embed{layers.x, table, 1});
-  for (int64_t i = 0; i < config.n_layers; ++i) layers.attend(i), layers.experts(i);
+  for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(layers.x);
+    layers.attend(i), layers.experts(i);
+  }
+  b.mark_stream(layers.x);
   op::Head head{};
   head.x = layers.x;
   head.norm = layers.norm({"", "model.norm.weight"});

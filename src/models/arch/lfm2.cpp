@@ -36,6 +36,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   const Id rotation = b.rotation(rotation_of(read_rope(config)));
   const Id x = f.embed();
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     const Place at{f, i, x, f.rms(f.name(i, "attn_norm"), config.hidden)};
     if (kinds[static_cast<size_t>(i)] == "conv") {
       emit_short_conv(at, conv);

@@ -28,6 +28,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   const bool sandwich = config.find_bool({"", "use_sandwich_norm"}).value_or(false);
   const Id x = f.embed();
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     const auto norm = [&](std::string_view role) { return f.rms(f.name(i, role), config.hidden); };
     const auto post = [&](std::string_view role) { return sandwich ? norm(role) : NormSpec{}; };
     const Place at{f, i, x, norm("attn_norm"), post("post_attention_norm")};

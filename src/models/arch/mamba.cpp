@@ -35,8 +35,10 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
         static_cast<float>(config.positive_or({"", "mixer_rms_eps"}, static_cast<double>(f.eps())));
   }
   const Id x = f.embed();
-  for (int64_t i = 0; i < config.n_layers; ++i)
+  for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     emit_mamba({f, i, x, f.rms(f.name(i, "attn_norm"), config.hidden)}, mamba);
+  }
   return f.finish(x, f.rms(f.names.of_model("output_norm"), config.hidden));
 }
 

@@ -28,8 +28,10 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
                                     .conv_bias = {"", "use_conv_bias"},
                                     .bias = {"", "use_bias"}});
   const Id x = f.embed();
-  for (int64_t i = 0; i < config.n_layers; ++i)
+  for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     emit_mamba2({f, i, x, f.rms(f.name(i, "attn_norm"), config.hidden)}, mamba);
+  }
   return f.finish(x, f.rms(f.names.of_model("output_norm"), config.hidden));
 }
 

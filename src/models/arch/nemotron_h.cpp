@@ -108,6 +108,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
     config.refuse({"", "moe_latent_size"}, "experts in a latent space");
   const Id x = f.embed();
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     const std::string& kind = kinds[static_cast<size_t>(i)];
     const Place at{f, i, x, f.rms(f.name(i, "attn_norm"), config.hidden)};
     if (kind == "linear_attention" || kind == "mamba") {

@@ -51,6 +51,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   const bool experts = config.has({"expert_count", "num_experts"});
   const Id x = f.embed();
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    b.mark_stream(x);
     const Place at{f, i, x, f.rms(f.name(i, "attn_norm"), config.hidden)};
     if (kinds[static_cast<size_t>(i)] == "linear_attention") {
       emit_gated_delta(at, delta);
