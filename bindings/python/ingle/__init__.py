@@ -12,17 +12,20 @@ a load, the reading of a prompt, or an answer.
 from __future__ import annotations
 
 from . import _ingle
+from ._engine import Engine, EngineEvent
 from ._grammar import Grammar
-from ._model import (Answer, AnswerError, ChatFormat, Event, Finish, Message, Model, ModelInfo, OptionInfo, Parser,
-                     Runtime, Sampler, Session, Stats, Tokenizer, ToolCall, inspect, options, quantize)
+from ._model import (Answer, AnswerError, Beam, ChatFormat, Event, Finish, MemoryPlan, Message, Model, ModelInfo,
+                     OptionInfo, Parser, Runtime, Sampler, Session, Stats, TapPoint, TapRow, Tokenizer, ToolCall,
+                     inspect, options, plan_memory, quantize)
 from .errors import (BusyError, CancelledError, ContextFullError, CorruptError, Error, FileError, InternalError,
                      InvalidArgumentError, NotFoundError, NumericError, OutOfMemoryError, UnsupportedError)
 
 __version__ = _ingle.version()
 
 __all__ = [
-    "Answer", "AnswerError", "BusyError", "CancelledError", "ChatFormat", "ContextFullError", "CorruptError", "Error",
-    "Event", "FileError", "Finish", "Grammar", "InternalError", "InvalidArgumentError", "Message", "Model", "ModelInfo",
+    "Answer", "AnswerError", "Beam", "BusyError", "CancelledError", "ChatFormat", "ContextFullError", "CorruptError",
+    "Engine", "EngineEvent", "Error", "Event", "FileError", "Finish", "Grammar", "InternalError", "InvalidArgumentError", "MemoryPlan", "Message", "Model", "ModelInfo",
     "NotFoundError", "NumericError", "OptionInfo", "OutOfMemoryError", "Parser", "Runtime", "Sampler", "Session",
-    "Stats", "Tokenizer", "ToolCall", "UnsupportedError", "__version__", "inspect", "options", "quantize",
+    "Stats", "TapPoint", "TapRow", "Tokenizer", "ToolCall", "UnsupportedError", "__version__", "inspect", "options",
+    "plan_memory", "quantize",
 ]

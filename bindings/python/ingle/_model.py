@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Union, ca
 
 from . import _ingle
 from ._options import split
+from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from ._option_types import (AnswerOptions, GenerateOptions, LoadOptions, RuntimeOptions, SamplerOptions,
-                                ScriptOptions, SessionOptions)
+    from ._option_types import (AnswerOptions, BeamOptions, GenerateOptions, LoadOptions, PlanOptions, RuntimeOptions,
+                                SamplerOptions, ScriptOptions, SessionOptions)
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 #: Is called with the fraction done, 0 to 1, on the thread of the call. What it raises ends the call.
@@ -120,6 +121,43 @@ class ChatFormat(TypedDict):
     unknown: str  # what a call looks like, when it is written in no form that can be read
 
 
+class Beam(TypedDict):
+    """One continuation as a whole, of :meth:`Session.beam_search`."""
+
+    text: str
+    ids: list[int]
+    score: float  # the sum of the log-probabilities, divided by length ** length_penalty
+    finish: Finish
+
+
+class MemoryPlan(TypedDict):
+    """What a model and one session of it would take, in bytes."""
+
+    context: int  # tokens
+    weight_bytes: int
+    state_bytes: int  # of the whole context
+    token_bytes: int  # what one more token of context takes
+    workspace_bytes: int
+    mapped_bytes: int  # of the files, which the system may drop; not in the total
+    total_bytes: int
+
+
+#: Where a tap looks: a layer's number from 0 on, for the residual stream behind it, or one of these names.
+TapPoint = Union[int, Literal["embedding", "final_norm", "logits"]]
+#: By the number of the C API (``INGLE_TAP_…``).
+_TAPS: dict[str, int] = {"embedding": -1, "final_norm": -2, "logits": -3}
+_TAP_NAMES: dict[int, TapPoint] = {-1: "embedding", -2: "final_norm", -3: "logits"}
+
+
+class TapRow(NamedTuple):
+    """What a session computed for one token, at one point."""
+
+    point: TapPoint
+    position: int
+    token: int  #: the one that was fed at ``position``
+    values: memoryview  #: float32, a copy
+
+
 class Stats(NamedTuple):
     """What a session did so far."""
 
@@ -132,7 +170,7 @@ class Stats(NamedTuple):
 class Closing:
     """What holds something of the library, until ``close()``, the end of a ``with`` block, or of the object."""
 
-    _handle: _ingle.Runtime | _ingle.Model | _ingle.Session
+    _handle: _ingle.Runtime | _ingle.Model | _ingle.Session | _ingle.Engine
 
     def close(self) -> None:
         """Gives it back; later calls raise :class:`InvalidArgumentError`. Closing twice is fine."""
@@ -386,6 +424,17 @@ class Model(Closing):
         return "".join(event.text for event in self.stream_chat(messages, progress=progress, **options))
 
 
+def _event(told: tuple[int, float, str, int, float, list[tuple[int, float]]]) -> Event:
+    id, logprob, text, finish, time_ms, top = told
+    return Event(id, logprob, text, _FINISHES[finish], time_ms, top)
+
+
+def _tap_number(name: str) -> int:
+    if name not in _TAPS:
+        raise InvalidArgumentError("points", f'"{name}" is none, expected a layer or one of ' + ", ".join(_TAPS))
+    return _TAPS[name]
+
+
 def _runtime_for(runtime: Runtime | None, options: Mapping[str, object]) -> tuple[Runtime, dict[str, object]]:
     if runtime is not None:
         return runtime, dict(options)
@@ -453,8 +502,42 @@ class Session(Closing):
 
     def next(self, sampler: Sampler) -> Event:
         """The next event of the answer. After one with a finish, InvalidArgumentError until something is fed."""
-        id, logprob, text, finish, time_ms, top = self._handle.next(sampler._handle)
-        return Event(id, logprob, text, _FINISHES[finish], time_ms, top)
+        return _event(self._handle.next(sampler._handle))
+
+    def next_guided(self, sampler: Sampler, negative: Session, scale: float) -> Event:
+        """Classifier-free guidance: chooses from ``negative + scale * (own - negative)``, scale 0 to 100.
+
+        The token is added to both sessions; ``negative`` holds another prompt over the same vocabulary.
+        """
+        return _event(self._handle.next_guided(negative._handle, scale, sampler._handle))
+
+    def beam_search(self, **options: Unpack[BeamOptions]) -> list[Beam]:
+        """The best continuations as wholes, best first; the session stays as it is.
+
+        Options: ``beams``, ``groups``, ``diversity``, ``length_penalty``, ``early_stopping``, ``max_tokens``,
+        ``results``, ``ignore_end``.
+        """
+        found = json.loads(self._handle.beam_search(options))
+        return [cast(Beam, {**beam, "finish": _FINISHES[beam["finish"]]}) for beam in found]
+
+    def tap(self, points: Sequence[TapPoint], hear: Callable[[TapRow], object] | None = None) -> None:
+        """From here on ``hear`` is called with the values at these points of every token that is computed.
+
+        By position, then layer by layer, the logits last; on the thread that computes, which may be another one. A
+        token is computed when the next one is asked for, and again after a :meth:`truncate`. What ``hear`` raises
+        ends the call, which leaves no trace. Results do not change. No points: no tap. Forks have none.
+        Raises InvalidArgumentError for a layer that is not there, UnsupportedError for points but the logits where
+        the model is scripted, or its backend gives none.
+        """
+        numbers = [point if isinstance(point, int) else _tap_number(point) for point in points]
+        if numbers and hear is None:
+            raise InvalidArgumentError("hear", "is None, expected a function")
+
+        def told(point: int, position: int, token: int, values: memoryview) -> None:
+            if hear is not None:
+                hear(TapRow(_TAP_NAMES.get(point, point), position, token, values))
+
+        self._handle.tap(numbers, told if numbers else None)
 
     def stream(self, sampler: Sampler | None = None, **options: Unpack[GenerateOptions]) -> Iterator[Event]:
         """An answer, event by event; the last one has a finish.
@@ -579,13 +662,24 @@ class Parser:
 
 
 def options(kind: str) -> list[OptionInfo]:
-    """The options of a kind: "runtime", "model", "script", "session", "sampler", "generate", "grammar" or "answer"."""
+    """The options of a kind: "runtime", "model", "script", "session", "sampler", "generate", "beams", "engine",
+    "request", "grammar" or "answer"."""
     return cast("list[OptionInfo]", json.loads(_ingle.describe_options(kind)))
 
 
 def inspect(path: Path) -> dict[str, Any]:
     """What a model file says about itself, without running it: "container", "metadata", "tensors"."""
     return cast("dict[str, Any]", json.loads(_ingle.inspect(os.fsencode(path))))
+
+
+def plan_memory(path: Path, *, runtime: Runtime | None = None, **options: Unpack[PlanOptions]) -> MemoryPlan:
+    """What a model and one session of it would take, within 5 %; no weight is read.
+
+    Options are those of the model and of the session (``context=4096``, ``state_type="f16"``).
+    """
+    model, session = split(options, "model", "session")
+    handle = (runtime or Runtime())._handle
+    return cast(MemoryPlan, json.loads(_ingle.plan_memory(handle, os.fsencode(path), model, session)))
 
 
 def quantize(source: Path, target: Path, type: str, *, runtime: Runtime | None = None,

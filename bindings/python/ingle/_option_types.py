@@ -182,8 +182,91 @@ class GrammarOptions(TypedDict, total=False):
     bytes: int
 
 
+class BeamOptions(TypedDict, total=False):
+    # How many continuations are followed at once. From 1 to 64; 4 when not given.
+    beams: int
+    # Diverse beams: groups that avoid each other's tokens. From 1 to 64; 1 when not given.
+    groups: int
+    # Off a token's score for each beam of an earlier group that takes it now. From 0.0 to 100.0; 0.0 when not
+    # given.
+    diversity: float
+    # The score is the log-probability / length^penalty. From -100.0 to 100.0; 1.0 when not given.
+    length_penalty: float
+    # 0: when no running beam is likely to be better; 1: with enough ended beams; 2: when none can be. From 0 to 2;
+    # 0 when not given.
+    early_stopping: int
+    # Tokens of a continuation, at most. From 1 to 1048576; 128 when not given.
+    max_tokens: int
+    # How many continuations are given. From 1 to 64; 1 when not given.
+    results: int
+    # 1 goes on past the ids that end an answer.
+    ignore_end: bool
+
+
+class EngineOptions(TypedDict, total=False):
+    # Requests that are computed at once. From 1 to 4096; 32 when not given.
+    max_running: int
+    # Requests that wait; one more is refused as busy. From 1 to 1048576; 1024 when not given.
+    max_queued: int
+    # Prompt tokens that wait. 0: no bound. From 0 to 1099511627776; 0 when not given.
+    max_queued_tokens: int
+    # A request that would wait longer, as estimated, is refused. 0: no bound. From 0.0 to 1000000000.0; 0.0 when
+    # not given.
+    max_wait_s: float
+    # Tokens of one request. 0: what the model was trained for. From 0 to 2147483648; 0 when not given.
+    context: int
+    # Bound on the state of all requests, in bytes. 0: 80 % of the memory that is free. From 0 to
+    # 9223372036854775807; 0 when not given.
+    state_bytes: int
+    # What a step may take while somebody waits for his next token. From 0.001 to 3600000.0; 100.0 when not given.
+    target_ms: float
+    # Prompt tokens of a step, at most. Changes speed, never results. From 1 to 8192; 512 when not given.
+    prefill_chunk: int
+    # Prompt tokens of a step, at least, where there are any. From 1 to 8192; 16 when not given.
+    least_chunk: int
+    # Prompts that share a step. From 1 to 64; 4 when not given.
+    prefills: int
+    # Of the prompt tokens, what each lower band gets at least. 0: bands are strict. From 0.0 to 0.3; 0.0 when not
+    # given.
+    band_share: float
+    # 1 sets aside what a request may ever take, so that none is computed twice.
+    no_evict: bool
+    # 1 keeps what was computed of beginnings, as long as it fits, for requests that begin alike.
+    share_prefixes: bool
+    # A folder that exists: what goes for want of memory goes there, and is read again. Empty: none.
+    prefix_folder: str
+    # Bound on what is in it, in bytes. From 0 to 9223372036854775807; 1073741824 when not given.
+    prefix_folder_bytes: int
+    # 0: nothing happens but in ingle_engine_step.
+    own_thread: bool
+    # Not 0: free choices of the schedule are random, for tests. From 0 to 9223372036854775807; 0 when not given.
+    schedule_seed: int
+
+
+class SchedulingOptions(TypedDict, total=False):
+    # 0 is served first. From 0 to 3; 1 when not given.
+    band: int
+    # Whose the request is: tenants of a band are served alike.
+    tenant: str
+    # Seconds after which it ends with the finish "deadline". 0: none. From 0.0 to 100000000.0; 0.0 when not given.
+    deadline_s: float
+    # Seconds for which what its prompt computed is kept, though others need the memory. From 0.0 to 100000000.0;
+    # 0.0 when not given.
+    keep_s: float
+    # Only requests with the same salt share computed prefixes.
+    salt: str
+
+
 class AnswerOptions(SamplerOptions, GenerateOptions, total=False):
     """Of the sampler and of the answer."""
+
+
+class RequestOptions(AnswerOptions, SchedulingOptions, total=False):
+    """Of the sampler, the answer, and the schedule of an engine."""
+
+
+class PlanOptions(ModelOptions, SessionOptions, total=False):
+    """Of the model and of the session."""
 
 
 class LoadOptions(RuntimeOptions, ModelOptions, total=False):

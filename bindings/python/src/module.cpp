@@ -14,6 +14,15 @@ py::str inspect(const std::string& path) {
       call_text([&](ingle_text** out, ingle_error** err) { return ingle_inspect(path.c_str(), out, err); }));
 }
 
+py::str plan_memory(const Runtime& runtime, const std::string& path, const py::dict& model,
+                    const py::dict& session) {
+  const auto r = runtime.slot.get();
+  const auto m = make_options("model", model), s = make_options("session", session);
+  return text(call_text([&](ingle_text** out, ingle_error** err) {
+    return ingle_plan_memory(r.get(), path.c_str(), m.get(), s.get(), out, err);
+  }));
+}
+
 void quantize(const Runtime& runtime, const std::string& from, const std::string& to, const std::string& type,
               const py::object& report) {
   const auto r = runtime.slot.get();
@@ -34,9 +43,12 @@ PYBIND11_MODULE(_ingle, m) {
       "code_name", [](int32_t code) { return ingle_code_name(code); }, py::arg("code"));
   m.def("describe_options", &describe_options, py::arg("kind"));
   m.def("inspect", &inspect, py::arg("path"));
+  m.def("plan_memory", &plan_memory, py::arg("runtime"), py::arg("path"), py::arg("model"),
+        py::arg("session"));
   m.def("quantize", &quantize, py::arg("runtime"), py::arg("source"), py::arg("target"), py::arg("type"),
         py::arg("progress"));
   add_models(m);
   add_sessions(m);
   add_parsers(m);
+  add_engines(m);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "support.h"
@@ -23,6 +24,75 @@ Session make_session(const Model& model, const py::dict& options) {
   session.keep = model.keep;
   session.slot.set(std::move(out));
   return session;
+}
+
+// A read-only float32 view of fresh memory, and where to write what it shows.
+struct Array {
+  explicit Array(size_t n_floats)
+      : bytes(py::reinterpret_steal<py::object>(
+            PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(n_floats * sizeof(float))))) {
+    if (!bytes) throw py::error_already_set();
+    data = PyBytes_AS_STRING(bytes.ptr());
+  }
+  void write(size_t at, const float* from, size_t n) {
+    std::memcpy(data + at * sizeof(float), from, n * sizeof(float));
+  }
+  py::object view(const py::object& shape = py::none()) const {  // without a shape: a row
+    const py::object v = py::reinterpret_steal<py::object>(PyMemoryView_FromObject(bytes.ptr()));
+    if (!v) throw py::error_already_set();
+    return shape.is_none() ? v.attr("cast")("f") : v.attr("cast")("f", shape);
+  }
+  py::object bytes;
+  char* data;
+};
+
+// ---- Taps ----
+
+struct Tap {
+  py::object hear;
+  std::shared_ptr<Raised> raised;  // the session's
+};
+
+// With a copy of the values: what is kept of them stays right.
+int32_t hear_tap(int32_t point, int64_t position, int32_t token, const float* values, int64_t n, void* user) {
+  const py::gil_scoped_acquire gil;
+  const auto& tap = *static_cast<const Tap*>(user);
+  if (tap.raised->error) return 1;
+  try {
+    Array row(static_cast<size_t>(n));
+    row.write(0, values, static_cast<size_t>(n));
+    tap.hear(point, position, token, row.view());
+    return 0;
+  } catch (py::error_already_set& e) {
+    tap.raised->error.emplace(std::move(e));
+    return 1;
+  }
+}
+
+void close_tap(void* user) {
+  const py::gil_scoped_acquire gil;
+  delete static_cast<Tap*>(user);
+}
+
+void tap(const Session& session, const Ids& points, const py::object& hear) {
+  const auto s = session.slot.get();
+  auto kept = std::make_unique<Tap>(Tap{hear, session.raised});
+  ingle_tap t = INGLE_TAP_INIT;
+  t.hear = hear_tap;
+  t.close = close_tap;
+  t.user = kept.get();
+  call([&](ingle_error** err) {
+    return ingle_session_tap(s.get(), points.data(), static_cast<int64_t>(points.size()), &t, err);
+  });
+  if (!points.empty()) (void)kept.release();  // the session's now
+}
+
+// What a tap raised goes before the error that it became.
+void rethrow(const Session& session) {
+  if (!session.raised->error) return;
+  const py::error_already_set error = std::move(*session.raised->error);
+  session.raised->error.reset();
+  throw error;
 }
 
 void cancel(ingle_session* session) { ingle_session_cancel(session, nullptr); }
@@ -46,16 +116,27 @@ void use_up_cancel(ingle_session* session) {
 template <class F>
 void feed(const Session& session, const py::object& report, F f) {
   const auto s = session.slot.get();
-  call_long([&](const ingle_progress* p, ingle_error** err) { return f(s.get(), p, err); }, report,
-            [&] { cancel(s.get()); }, [&] { use_up_cancel(s.get()); });
+  try {
+    call_long([&](const ingle_progress* p, ingle_error** err) { return f(s.get(), p, err); }, report,
+              [&] { cancel(s.get()); }, [&] { use_up_cancel(s.get()); });
+  } catch (const py::error_already_set&) {
+    rethrow(session);
+    throw;
+  }
 }
 
 void feed_tokens(const Session& session, const Ids& ids, const py::object& report) {
   const auto n = static_cast<int64_t>(ids.size());
   if (n <= 1 && report.is_none()) {  // a step like those of an answer
     const auto s = session.slot.get();
-    return call(
-        [&](ingle_error** err) { return ingle_session_feed_tokens(s.get(), ids.data(), n, nullptr, err); });
+    Error error;
+    ingle_code code;
+    {
+      const py::gil_scoped_release no_gil;
+      code = ingle_session_feed_tokens(s.get(), ids.data(), n, nullptr, error.out());
+    }
+    rethrow(session);
+    return check(code, error);
   }
   feed(session, report, [&](ingle_session* s, const ingle_progress* p, ingle_error** err) {
     return ingle_session_feed_tokens(s, ids.data(), n, p, err);
@@ -82,48 +163,48 @@ void begin(const Session& session, const py::dict& options) {
   call([&](ingle_error** err) { return ingle_session_begin(s.get(), o.get(), err); });
 }
 
-// (id, logprob, text, finish, time_ms, [(id, logprob), …])
+// f(event, err) gives an event, which is copied before another thread's call may come.
+template <class F>
+py::tuple next_event(const Session& session, F f) {
+  Event event;
+  Error error;
+  ingle_code code;
+  {
+    const py::gil_scoped_release no_gil;
+    ingle_event told = INGLE_EVENT_INIT;
+    code = f(&told, error.out());
+    if (code == INGLE_OK) event = Event(told);
+  }
+  rethrow(session);
+  check(code, error);
+  return event.tuple();
+}
+
 py::tuple next(const Session& session, const Sampler& sampler) {
   const auto s = session.slot.get();
   const auto chooser = sampler.slot.get();
-  ingle_event e = INGLE_EVENT_INIT;
-  Error error;
-  ingle_code code;
-  std::string text;
-  std::vector<std::pair<int32_t, float>> top;
-  {
-    const py::gil_scoped_release no_gil;
-    code = ingle_session_next(s.get(), chooser.get(), &e, error.out());
-    if (code == INGLE_OK) {  // copied before the GIL, and another thread's call, may come
-      text.assign(e.text, static_cast<size_t>(e.text_length));
-      for (uint64_t i = 0; i < e.n_top; ++i) top.emplace_back(e.top_ids[i], e.top_logprobs[i]);
-    }
-  }
-  check(code, error);
-  PyObject* decoded = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
-  if (!decoded) throw py::error_already_set();
-  return py::make_tuple(e.id, e.logprob, py::reinterpret_steal<py::str>(decoded), e.finish, e.time_ms, top);
+  return next_event(session, [&](ingle_event* e, ingle_error** err) {
+    return ingle_session_next(s.get(), chooser.get(), e, err);
+  });
 }
 
-// A read-only float32 view of fresh memory, and where to write what it shows.
-struct Array {
-  explicit Array(size_t n_floats)
-      : bytes(py::reinterpret_steal<py::object>(
-            PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(n_floats * sizeof(float))))) {
-    if (!bytes) throw py::error_already_set();
-    data = PyBytes_AS_STRING(bytes.ptr());
-  }
-  void write(size_t at, const float* from, size_t n) {
-    std::memcpy(data + at * sizeof(float), from, n * sizeof(float));
-  }
-  py::object view(const py::object& shape = py::none()) const {  // without a shape: a row
-    const py::object v = py::reinterpret_steal<py::object>(PyMemoryView_FromObject(bytes.ptr()));
-    if (!v) throw py::error_already_set();
-    return shape.is_none() ? v.attr("cast")("f") : v.attr("cast")("f", shape);
-  }
-  py::object bytes;
-  char* data;
-};
+py::tuple next_guided(const Session& session, const Session& negative, double scale, const Sampler& sampler) {
+  const auto s = session.slot.get(), n = negative.slot.get();
+  const auto chooser = sampler.slot.get();
+  return next_event(session, [&](ingle_event* e, ingle_error** err) {
+    return ingle_session_next_guided(s.get(), n.get(), scale, chooser.get(), e, err);
+  });
+}
+
+// JSON; to be ended by Ctrl-C.
+py::str beam_search(const Session& session, const py::dict& options) {
+  const auto o = make_options("beams", options);
+  Owned<ingle_text> out;
+  feed(session, py::none(), [&](ingle_session* s, const ingle_progress*, ingle_error** err) {
+    return ingle_session_beam_search(s, o.get(), out.out(), err);
+  });
+  return text(out);
+}
 
 std::vector<float> last_logits(ingle_session* session) {  // without the GIL
   const float* row = nullptr;
@@ -134,12 +215,20 @@ std::vector<float> last_logits(ingle_session* session) {  // without the GIL
 
 py::object logits(const Session& session) {
   const auto s = session.slot.get();
-  const float* row = nullptr;
-  int64_t n = 0;
-  Error error;  // a pointer into the session: copied before any other call can be made
-  check(ingle_session_logits(s.get(), &row, &n, error.out()), error);
-  Array out(static_cast<size_t>(n));
-  out.write(0, row, static_cast<size_t>(n));
+  std::vector<float> row;  // a pointer into the session is copied before any other call can be made
+  Error error;
+  ingle_code code;
+  {
+    const py::gil_scoped_release no_gil;
+    const float* last = nullptr;
+    int64_t n = 0;
+    code = ingle_session_logits(s.get(), &last, &n, error.out());
+    row.assign(last, last + n);
+  }
+  rethrow(session);
+  check(code, error);
+  Array out(row.size());
+  out.write(0, row.data(), row.size());
   return out.view();
 }
 
@@ -258,6 +347,9 @@ void add_sessions(py::module_& m) {
       .def("feed_chat", &feed_chat, py::arg("messages_json"), py::arg("progress"))
       .def("begin", &begin, py::arg("options"))
       .def("next", &next, py::arg("sampler"))
+      .def("next_guided", &next_guided, py::arg("negative"), py::arg("scale"), py::arg("sampler"))
+      .def("beam_search", &beam_search, py::arg("options"))
+      .def("tap", &tap, py::arg("points"), py::arg("hear"))
       .def("logits", &logits)
       .def("score", &score, py::arg("ids"), py::arg("n_vocab"))
       .def("logprobs", &logprobs, py::arg("ids"))

@@ -1,5 +1,7 @@
 #include "support.h"
 
+#include <pybind11/stl.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -12,10 +14,14 @@ namespace {
 
 py::object exceptions() { return py::module_::import("ingle.errors").attr("make"); }
 
+py::object made(ingle_code code, const char* where, const char* message, const char* hint) {
+  return exceptions()(code, py::bytes(where).attr("decode")("utf-8", "replace"),
+                      py::bytes(message).attr("decode")("utf-8", "replace"),
+                      py::bytes(hint).attr("decode")("utf-8", "replace"));
+}
+
 [[noreturn]] void raise(ingle_code code, const char* where, const char* message, const char* hint) {
-  const py::object error = exceptions()(code, py::bytes(where).attr("decode")("utf-8", "replace"),
-                                        py::bytes(message).attr("decode")("utf-8", "replace"),
-                                        py::bytes(hint).attr("decode")("utf-8", "replace"));
+  const py::object error = made(code, where, message, hint);
   PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
   throw py::error_already_set();
 }
@@ -69,6 +75,26 @@ int32_t hear(double fraction, void* user) {
 }
 
 }  // namespace
+
+py::object exception(const Error& error) {
+  return made(ingle_error_code(error.get()), ingle_error_where(error.get()), ingle_error_message(error.get()),
+              ingle_error_hint(error.get()));
+}
+
+Event::Event(const ingle_event& e)
+    : id(e.id),
+      finish(e.finish),
+      logprob(e.logprob),
+      time_ms(e.time_ms),
+      text(e.text, static_cast<size_t>(e.text_length)) {
+  for (uint64_t i = 0; i < e.n_top; ++i) top.emplace_back(e.top_ids[i], e.top_logprobs[i]);
+}
+
+py::tuple Event::tuple() const {
+  PyObject* decoded = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (!decoded) throw py::error_already_set();
+  return py::make_tuple(id, logprob, py::reinterpret_steal<py::str>(decoded), finish, time_ms, top);
+}
 
 void check(ingle_code code, const Error& error) {
   if (code == INGLE_OK) return;

@@ -5,8 +5,11 @@
 #include <pybind11/pybind11.h>
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace ingle_python {
 
@@ -19,6 +22,7 @@ inline void retain(ingle_grammar* h) { ingle_grammar_retain(h); }
 inline void retain(ingle_sampler* h) { ingle_sampler_retain(h); }
 inline void retain(ingle_session* h) { ingle_session_retain(h); }
 inline void retain(ingle_parser* h) { ingle_parser_retain(h); }
+inline void retain(ingle_engine* h) { ingle_engine_retain(h); }
 inline void release(ingle_runtime* h) { ingle_runtime_release(h); }
 inline void release(ingle_model* h) { ingle_model_release(h); }
 inline void release(ingle_tokenizer* h) { ingle_tokenizer_release(h); }
@@ -26,6 +30,11 @@ inline void release(ingle_grammar* h) { ingle_grammar_release(h); }
 inline void release(ingle_sampler* h) { ingle_sampler_release(h); }
 inline void release(ingle_session* h) { ingle_session_release(h); }
 inline void release(ingle_parser* h) { ingle_parser_release(h); }
+inline void release(ingle_engine* h) {  // may wait for a step, which may want the GIL
+  if (!h) return;
+  const pybind11::gil_scoped_release no_gil;
+  ingle_engine_release(h);
+}
 inline void release(ingle_options* h) { ingle_options_release(h); }
 inline void release(ingle_text* h) { ingle_text_release(h); }
 inline void release(ingle_tokens* h) { ingle_tokens_release(h); }
@@ -108,9 +117,27 @@ Owned<ingle_text> call_text(F f) {
   return out;
 }
 
+// The exception that belongs to an error, not thrown.
+py::object exception(const Error& error);
+
+// An event as it was when it came: what the library points to is the next call's.
+struct Event {
+  Event() = default;
+  explicit Event(const ingle_event& e);  // needs no GIL
+  // (id, logprob, text, finish, time_ms, [(id, logprob), …])
+  py::tuple tuple() const;
+
+  int32_t id = -1, finish = 0;
+  float logprob = 0;
+  double time_ms = 0;
+  std::string text;
+  std::vector<std::pair<int32_t, float>> top;
+};
+
 void add_models(py::module_& m);
 void add_sessions(py::module_& m);
 void add_parsers(py::module_& m);
+void add_engines(py::module_& m);
 
 struct Runtime {
   Slot<ingle_runtime> slot{"the runtime"};
@@ -130,9 +157,18 @@ struct Model {
   py::object keep;
   Slot<ingle_model> slot{"the model"};
 };
+// What a callback raised where no exception can pass.
+struct Raised {
+  std::optional<py::error_already_set> error;
+};
 struct Session {
   py::object keep;
+  std::shared_ptr<Raised> raised = std::make_shared<Raised>();  // by its tap
   Slot<ingle_session> slot{"the session"};
+};
+struct Engine {
+  py::object keep;
+  Slot<ingle_engine> slot{"the engine"};
 };
 struct Parser {
   Slot<ingle_parser> slot{"the parser"};

@@ -12,7 +12,8 @@ from ingle import _ingle
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ingle", "_option_types.py")
 KINDS = {"runtime": "RuntimeOptions", "model": "ModelOptions", "script": "ScriptOptions", "session": "SessionOptions",
-         "sampler": "SamplerOptions", "generate": "GenerateOptions", "grammar": "GrammarOptions"}
+         "sampler": "SamplerOptions", "generate": "GenerateOptions", "grammar": "GrammarOptions",
+         "beams": "BeamOptions", "engine": "EngineOptions", "request": "SchedulingOptions"}
 TYPES = {"int": "int", "float": "float", "flag": "bool", "text": "str", "list of text": "Sequence[str]",
          "list of ids": "Sequence[int]", "list of names": "Sequence[str]", "list of rows": "Sequence[Sequence[float]]",
          "object of ids and numbers": "Mapping[int, float]"}
@@ -46,6 +47,10 @@ def render():
     # Both at once, for what asks and answers in one call.
     lines += ["", "", "class AnswerOptions(SamplerOptions, GenerateOptions, total=False):",
               '    """Of the sampler and of the answer."""', "", "",
+              "class RequestOptions(AnswerOptions, SchedulingOptions, total=False):",
+              '    """Of the sampler, the answer, and the schedule of an engine."""', "", "",
+              "class PlanOptions(ModelOptions, SessionOptions, total=False):",
+              '    """Of the model and of the session."""', "", "",
               "class LoadOptions(RuntimeOptions, ModelOptions, total=False):",
               '    """Of the runtime and of the model."""', "", "", "_ = Any"]
     return "\n".join(lines) + "\n"
