@@ -68,7 +68,7 @@ void quantize(const Runtime& runtime, const std::string& from, const std::string
   formats::GgufMeta meta;
   for (const std::string& key : file->meta_keys())
     if (!key.starts_with("split.") && key != "general.file_type" && key != "general.alignment")
-      meta.emplace_back(key, *file->meta(key));
+      meta.emplace_back(key, formats::copy_of(*file->meta(key)));
   std::vector<formats::GgufTensor> tensors;
   std::vector<const quant::QuantFormat*> target;  // null: bytes as they are
   for (const formats::TensorInfo& t : file->tensors()) {

@@ -23,6 +23,9 @@ struct GgufTensor {
   Shape shape;
 };
 using GgufMeta = std::vector<std::pair<std::string, MetaValue>>;
+// To be used for copies: where a vector's or string's own copy throws, libstdc++ 12 destroys the half-made
+// variant as if it were whole.
+MetaValue copy_of(const MetaValue& value);
 void write_gguf(const std::string& path, const GgufMeta& meta, std::span<const GgufTensor> tensors,
                 const DTypeTable& types,
                 const std::function<void(size_t i, std::vector<std::byte>& out)>& bytes_of_tensor);

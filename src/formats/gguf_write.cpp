@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/checked_math.h"
 #include "core/error.h"
@@ -240,6 +241,20 @@ void pad(AtomicFile& file, uint64_t alignment) {
 
 }  // namespace
 }  // namespace gguf
+
+MetaValue copy_of(const MetaValue& value) {
+  const auto copied = [](const auto& held) {
+    auto copy = held;
+    return MetaValue(std::move(copy));
+  };
+  const auto copied_array = [](const auto& held) {
+    auto copy = held;
+    return MetaValue(MetaArray(std::move(copy)));
+  };
+  if (const auto* array = std::get_if<MetaArray>(&value)) return std::visit(copied_array, *array);
+  if (const auto* text = std::get_if<std::string>(&value)) return copied(*text);
+  return value;  // a number
+}
 
 void write_gguf(const std::string& path, const GgufMeta& meta, std::span<const GgufTensor> tensors,
                 const DTypeTable& types,

@@ -21,10 +21,13 @@ using ingle::text::TemplateContext;
 
 namespace {
 
+// Sanitizers' frames are several times as large.
+constexpr size_t kStack = (ingle::tests::kSanitized ? 1024 : 256) * 1024;
+
 void on_small_stack(const std::function<void()>& body) {
   pthread_attr_t attr;
   REQUIRE(pthread_attr_init(&attr) == 0);
-  REQUIRE(pthread_attr_setstacksize(&attr, 256 * 1024) == 0);
+  REQUIRE(pthread_attr_setstacksize(&attr, kStack) == 0);
   pthread_t thread;
   const auto enter = [](void* arg) -> void* {
     (*static_cast<const std::function<void()>*>(arg))();
