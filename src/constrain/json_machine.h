@@ -29,6 +29,7 @@ struct ObjectShape {
   Dfa keys;  // the decoded key; labels are classes
   std::vector<KeyClass> classes;
   std::vector<std::vector<uint64_t>> reach;  // by state of `keys`: the classes that can still come of it
+  std::vector<uint64_t> unnamed;             // the classes without a name
   bool endless = false;  // wherever a key without a name can still come, so can infinitely many
   int32_t n_required = 0;
   int64_t low = 0, high = kUnbounded;

@@ -347,10 +347,8 @@ void JsonMatcher::in_number(Thread t, uint8_t byte) {
 bool JsonMatcher::may_be_unnamed(const Thread& t) const {
   const ObjectShape& shape = *t.frame->object;
   const auto& reach = shape.reach[static_cast<size_t>(t.string.state)];
-  for (size_t c = 0; c < shape.classes.size(); ++c)
-    if (shape.classes[c].name < 0 && has(reach, static_cast<int32_t>(c)) &&
-        has(t.allowed, static_cast<int32_t>(c)))
-      return true;
+  for (size_t w = 0; w < reach.size(); ++w)
+    if (reach[w] & t.allowed[w] & shape.unnamed[w]) return true;
   return false;
 }
 
@@ -359,14 +357,12 @@ bool JsonMatcher::new_key(const Thread& t) const {
   const ObjectShape& shape = *t.frame->object;
   const auto& reach = shape.reach[static_cast<size_t>(t.string.state)];
   bool unnamed = false;
-  for (size_t c = 0; c < shape.classes.size(); ++c) {
-    const auto number = static_cast<int32_t>(c);
-    if (!has(reach, number) || !has(t.allowed, number)) continue;
-    if (shape.classes[c].name >= 0) return true;
-    unnamed = true;
+  for (size_t w = 0; w < reach.size(); ++w) {
+    if (reach[w] & t.allowed[w] & ~shape.unnamed[w]) return true;
+    unnamed = unnamed || (reach[w] & t.allowed[w]) != 0;
   }
   const std::vector<std::string>& others = t.frame->others;
-  if (!unnamed || !writing() || others.empty()) return unnamed;
+  if (!unnamed || !writing() || others.empty() || shape.endless) return unnamed;
   for (const std::string& rest :
        first_texts(shape.keys, t.string.state, others.size() + shape.classes.size() + 1)) {
     int32_t state = t.string.state;

@@ -105,7 +105,7 @@ bool Masker::step(const Level& from, Level& to, uint8_t byte) {
     if (!matcher(from).may_begin(byte)) return false;
     std::unique_ptr<Matcher> next = matcher(from).clone();
     if (!next->advance(byte)) return false;
-    to.place = from.place >= 0 ? Places::kNone : places_.of(*next);
+    to.place = from.place >= 0 ? Places::kNone : places_.of(next);
     if (to.place == Places::kNone) to.own = std::move(next);
   }
   to.length = from.length + (to.place >= 0 ? places_.grown(to.place) : to.own->grown());

@@ -18,6 +18,7 @@ class Places {
       -2;  // a place that is not kept: its matcher remembers text, or all is full
   // kNone where it cannot be kept.
   int32_t of(const Matcher& at);
+  int32_t of(std::unique_ptr<Matcher>& at);  // takes it where the place is new
   int32_t step(int32_t place, uint8_t byte) {
     const auto& next = entries_[static_cast<size_t>(place)].next;
     if (next)
@@ -41,6 +42,8 @@ class Places {
     bool grown;
   };
   int32_t find_step(int32_t place, uint8_t byte);
+  int32_t find(const Matcher& at, size_t hash) const;  // kNone: not met
+  int32_t keep(std::unique_ptr<Matcher> at, size_t hash);
   std::vector<Entry> entries_;
   std::unordered_multimap<size_t, int32_t> by_hash_;
 };

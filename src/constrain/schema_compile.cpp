@@ -366,6 +366,9 @@ class Compiler {
         if (label >= 0 && !any(o.classes[static_cast<size_t>(label)].nodes)) label = -1;
       o.keys = trim(o.keys);
       o.reach = reachable(o);
+      o.unnamed.assign((o.classes.size() + 63) / 64, 0);
+      for (size_t c = 0; c < o.classes.size(); ++c)
+        if (o.classes[c].name < 0) o.unnamed[c / 64] |= uint64_t{1} << (c % 64);
       o.endless = is_endless(o);
     }
   }
