@@ -9,7 +9,6 @@ namespace ingle::constrain {
 namespace {
 
 constexpr size_t kMaxThreads = 4096;
-constexpr int kMaxSpaces = 20;  // in a row, when writing
 
 bool is_space(uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
 
@@ -119,6 +118,7 @@ bool JsonMatcher::advance(uint8_t byte) {
   for (Thread& t : threads_) step(std::move(t), byte);
   std::swap(threads_, next_);
   spaces_ = is_space(byte) ? spaces_ + 1 : 0;
+  if (machine_->remembers_text && !compares()) text_.clear();
   return !threads_.empty();
 }
 
@@ -136,11 +136,11 @@ bool JsonMatcher::accepting() const {
 
 bool JsonMatcher::same(const Matcher& other) const {
   const auto& o = static_cast<const JsonMatcher&>(other);
-  return !machine_->remembers_text && spaces_ == o.spaces_ && threads_ == o.threads_;
+  return doubtful_ == o.doubtful_ && threads_ == o.threads_ && !compares();
 }
 
 size_t JsonMatcher::hash() const {
-  size_t h = static_cast<size_t>(spaces_);
+  size_t h = doubtful_;
   const auto mix = [&](size_t x) { h = ((h ^ x) + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u ^ h >> 29; };
   for (const Thread& t : threads_) {
     mix(static_cast<size_t>(t.mode));
@@ -161,9 +161,28 @@ size_t JsonMatcher::hash() const {
   return h;
 }
 
+bool JsonMatcher::compares() const {
+  return machine_->remembers_text &&
+         std::any_of(threads_.begin(), threads_.end(),
+                     [](const Thread& t) { return t.frame && t.frame->in_unique; });
+}
+
+int JsonMatcher::blanks() const {
+  if (machine_->compact || !writing() || threads_.empty()) return -1;
+  // (All readings of a text agree on where it is open.)
+  const Thread& t = threads_.front();
+  const bool between = t.mode == Mode::value || (t.mode >= Mode::key_or_close && t.mode != Mode::key);
+  return between && (t.mode != Mode::after || t.frame) ? spaces_ : -1;
+}
+
+bool JsonMatcher::in_json() const {
+  return std::all_of(threads_.begin(), threads_.end(), [](const Thread& t) {
+    return t.frame && t.mode != Mode::text && t.mode != Mode::key;
+  });
+}
+
 bool JsonMatcher::remembers() const {
-  return machine_->remembers_text ||
-         std::any_of(threads_.begin(), threads_.end(), [](const Thread& t) { return !t.key.empty(); });
+  return compares() || std::any_of(threads_.begin(), threads_.end(), [](const Thread& t) { return !t.key.empty(); });
 }
 
 bool JsonMatcher::may_begin(uint8_t byte) const {
@@ -203,7 +222,7 @@ void JsonMatcher::step(Thread t, uint8_t byte) {
   const bool between = t.mode == Mode::value || t.mode >= Mode::key_or_close;
   if (between && t.mode != Mode::key && is_space(byte)) {
     const bool last = t.mode == Mode::after && !t.frame;
-    if (machine_->compact || (writing() && (last || spaces_ >= kMaxSpaces))) return;
+    if (machine_->compact || (writing() && (last || spaces_ >= kMostBlanks))) return;
     return add(std::move(t));
   }
   switch (t.mode) {
@@ -278,6 +297,7 @@ void JsonMatcher::begin_value(Thread t, uint8_t byte) {
         auto frame = std::make_shared<Frame>();
         frame->parent = t.frame;
         frame->array = &shape;
+        frame->in_unique = shape.unique || (t.frame && t.frame->in_unique);
         frame->contains.resize(shape.contains.size());
         own.frame = std::move(frame);
         own.mode = Mode::item_or_close;
@@ -290,6 +310,7 @@ void JsonMatcher::begin_value(Thread t, uint8_t byte) {
         auto frame = std::make_shared<Frame>();
         frame->parent = t.frame;
         frame->object = &shape;
+        frame->in_unique = t.frame && t.frame->in_unique;
         frame->seen.resize((shape.classes.size() + 63) / 64);
         own.frame = std::move(frame);
         own.mode = Mode::key_or_close;

@@ -26,9 +26,11 @@ class JsonMatcher : public Matcher {
   PartKey part_key(size_t) const override;
   std::unique_ptr<Matcher> inside(size_t) const override;
   std::unique_ptr<Matcher> outside(size_t, int32_t) const override;
-  Room room(size_t) const override;
   std::vector<std::string> refused(size_t) const override;
-  bool vague(size_t, int32_t) const override;
+  Text text(size_t) const override;
+  int blanks() const override;
+  bool in_json() const override;
+  bool doubtful() const override { return doubtful_; }
 
  private:
   // An open object or array. Immutable once shared; what changes is a copy.
@@ -44,6 +46,7 @@ class JsonMatcher : public Matcher {
     std::vector<int64_t> contains;
     std::vector<std::string> items;  // canonical texts, where they must differ
     size_t item_begin = 0;
+    bool in_unique = false;  // it is an array whose items must differ, or stands in one
     Frame() = default;
     Frame(const Frame&) = default;
     Frame& operator=(const Frame&) = delete;
@@ -97,13 +100,16 @@ class JsonMatcher : public Matcher {
   bool new_item(const Thread& thread) const;
   bool another_item(const FramePtr& frame);
   static bool unique(const FramePtr& frame) { return frame && frame->array && frame->array->unique; }
+  // Is an array open whose items must differ?
+  bool compares() const;
   bool writing() const { return purpose_ == Purpose::write; }
 
   std::shared_ptr<const JsonMachine> machine_;
   Purpose purpose_;
   std::vector<Thread> threads_, next_;
-  std::string text_;  // all so far, where items must be compared
+  std::string text_;  // since the outermost array began whose items must be compared
   int spaces_ = 0;    // in a row
+  bool doubtful_ = false;
 };
 
 }  // namespace ingle::constrain

@@ -3,9 +3,13 @@
 #include <algorithm>
 
 #include "constrain/json_matcher.h"
-#include "constrain/text_inside.h"
 
 namespace ingle::constrain {
+namespace {
+
+const std::string kUntold(1, '\xFF');
+
+}  // namespace
 
 bool JsonMatcher::is_text(const Thread& t) const {
   // (Within a character a bound would have to count from its middle.)
@@ -20,7 +24,7 @@ bool JsonMatcher::is_key(const Thread& t) const {
 
 size_t JsonMatcher::n_parts() const {
   constexpr size_t kMost = 64;
-  if (machine_->remembers_text || threads_.size() > kMost) return 0;
+  if (threads_.size() > kMost || compares()) return 0;
   const bool any =
       std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) { return is_text(t) || is_key(t); });
   return any ? threads_.size() : 0;
@@ -34,9 +38,6 @@ Matcher::PartKey JsonMatcher::part_key(size_t i) const {
 }
 
 std::unique_ptr<Matcher> JsonMatcher::inside(size_t i) const {
-  const Thread& t = threads_[i];
-  if (is_text(t)) return text_inside(*t.shape->text, t.string, true);
-  if (is_key(t)) return key_inside(*t.frame->object, t.string, t.allowed);
   auto alone = std::make_unique<JsonMatcher>(*this);
   std::swap(alone->threads_[0], alone->threads_[i]);
   alone->threads_.resize(1);
@@ -50,7 +51,11 @@ std::unique_ptr<Matcher> JsonMatcher::outside(size_t i, int32_t exit) const {
   Thread t = threads_[i];
   if (t.mode == Mode::key) {
     // Which key it is matters to later ones alone: a text stands for it that none can be.
-    t.key.assign(1, '\xFF');
+    const ObjectShape& shape = *t.frame->object;
+    const std::vector<std::string>& others = t.frame->others;
+    out->doubtful_ = shape.classes[static_cast<size_t>(exit)].name < 0 &&
+                     (!shape.endless || std::find(others.begin(), others.end(), kUntold) != others.end());
+    t.key = kUntold;
     out->end_key(t, exit);
   } else {
     out->end_value(std::move(t));
@@ -60,11 +65,14 @@ std::unique_ptr<Matcher> JsonMatcher::outside(size_t i, int32_t exit) const {
   return out;
 }
 
-Matcher::Room JsonMatcher::room(size_t i) const {
+Matcher::Text JsonMatcher::text(size_t i) const {
   const Thread& t = threads_[i];
-  if (t.mode != Mode::text) return {};
-  const int64_t high = t.shape->high;
-  return {t.shape->low - t.string.length, high == kUnbounded ? -1 : high - t.string.length};
+  if (is_text(t)) return {t.shape->text.get(), t.string, true, t.shape->low, t.shape->high, nullptr, {}};
+  if (is_key(t)) {
+    const ObjectShape& shape = *t.frame->object;
+    return {&shape.keys, t.string, false, 0, -1, &shape.reach, t.allowed};
+  }
+  return {};
 }
 
 std::vector<std::string> JsonMatcher::refused(size_t i) const {
@@ -74,11 +82,6 @@ std::vector<std::string> JsonMatcher::refused(size_t i) const {
     for (const std::string& other : t.frame->others)
       if (other.starts_with(t.key)) out.push_back(other.substr(t.key.size()) + '"');
   return out;
-}
-
-bool JsonMatcher::vague(size_t i, int32_t exit) const {
-  const Thread& t = threads_[i];
-  return t.mode == Mode::key && t.frame->object->classes[static_cast<size_t>(exit)].name < 0;
 }
 
 }  // namespace ingle::constrain

@@ -2,138 +2,144 @@
 
 #include <algorithm>
 
-#include "constrain/dfa.h"
-#include "constrain/text_inside.h"
-
 namespace ingle::constrain {
 namespace {
 
 constexpr size_t kMostMasks = 1024, kMostParts = 256;
-constexpr size_t kMaxPieceBytes = 255;  // longer tokens are never offered
+
+bool is_space(uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
 
 }  // namespace
 
-TokenTrie::TokenTrie(std::span<const std::string> pieces) : n_tokens_(static_cast<int64_t>(pieces.size())) {
-  std::vector<int32_t> order;
-  for (size_t i = 0; i < pieces.size(); ++i)
-    if (!pieces[i].empty() && pieces[i].size() <= kMaxPieceBytes) order.push_back(static_cast<int32_t>(i));
-  const auto piece = [&](int32_t id) -> const std::string& { return pieces[static_cast<size_t>(id)]; };
-  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    const int c = piece(a).compare(piece(b));
-    return c != 0 ? c < 0 : a < b;
-  });
-  std::vector<uint32_t> open;  // the path to the last piece
-  const auto close = [&](size_t depth) {
-    for (; open.size() > depth; open.pop_back())
-      nodes_[open.back()].next = static_cast<uint32_t>(nodes_.size());
-  };
-  std::string_view last;
-  for (const int32_t id : order) {
-    const std::string& p = piece(id);
-    const auto common =
-        static_cast<size_t>(std::mismatch(p.begin(), p.end(), last.begin(), last.end()).first - p.begin());
-    close(common);
-    for (size_t d = common; d < p.size(); ++d) {
-      open.push_back(static_cast<uint32_t>(nodes_.size()));
-      nodes_.push_back({static_cast<uint8_t>(p[d]), static_cast<uint8_t>(d + 1), 0,
-                        static_cast<uint32_t>(tokens_.size()), 0, d > 0 ? open[d - 1] : 0});
-    }
-    ++nodes_[open.back()].n_tokens;
-    tokens_.push_back(id);
-    last = p;
-  }
-  close(0);
-}
-
-std::string TokenTrie::path(uint32_t node) const {
-  std::string out(nodes_[node].depth, '\0');
-  for (size_t i = out.size(); i-- > 0; node = nodes_[node].parent)
-    out[i] = static_cast<char>(nodes_[node].byte);
-  return out;
-}
-
-bool TokenMask::none() const {
-  return std::all_of(bits_.begin(), bits_.end(), [](uint64_t b) { return b == 0; });
-}
-
-void TokenMask::add(const TokenMask& other) {
-  for (size_t i = 0; i < bits_.size(); ++i) bits_[i] |= other.bits_[i];
-}
-
-void TokenMask::add_both(const TokenMask& a, const TokenMask& b) {
-  for (size_t i = 0; i < bits_.size(); ++i) bits_[i] |= a.bits_[i] & b.bits_[i];
-}
-
-void Masker::put(const TokenTrie::Node& node, TokenMask& out) const {
-  for (uint32_t i = 0; i < node.n_tokens; ++i) out.add(trie_->tokens()[node.first_token + i]);
-}
-
-void Masker::clear(uint32_t begin, uint32_t end, TokenMask& out) const {
-  const auto nodes = trie_->nodes();
-  const size_t last = end < nodes.size() ? nodes[end].first_token : trie_->tokens().size();
-  for (size_t i = nodes[begin].first_token; i < last; ++i) out.remove(trie_->tokens()[i]);
-}
+// ---- Places on the way ----
 
 void Masker::set(Level& level, const Matcher& at) {
   level.place = places_.of(at);
+  level.blanks = std::max(0, at.blanks());
   if (level.place == Places::kNone) level.own = at.clone();
-  level.length = level.quotes = 0;
 }
 
-void Masker::set(Level& level, const Level& at) {
-  level.place = at.place;
-  if (level.place == Places::kNone) level.own = at.own->clone();
-  level.length = level.quotes = 0;
+// Never fails; true: that is handy.
+bool Masker::put_place(Level& level, std::unique_ptr<Matcher> at) {
+  level.blanks = std::max(0, at->blanks());
+  level.place = places_.of(at);
+  if (level.place == Places::kNone) level.own = std::move(at);
+  return true;
 }
 
 const Matcher& Masker::matcher(const Level& level) const {
   return level.place >= 0 ? places_.at(level.place) : *level.own;
 }
 
-Matcher::Left Masker::left(const Level& level) const {
-  return level.place >= 0 ? places_.left(level.place) : level.own->left();
+bool Masker::doubtful(const Level& level) const {
+  return level.place >= 0 ? places_.doubtful(level.place) : level.own->doubtful();
 }
 
 bool Masker::step(const Level& from, Level& to, uint8_t byte) {
   if (from.place >= 0) {
+    if (is_space(byte) && places_.takes_blanks(from.place)) {
+      to.place = from.place;
+      to.blanks = from.blanks + 1;
+      return to.blanks <= Matcher::kMostBlanks;
+    }
     to.place = places_.step(from.place, byte);
+    to.blanks = is_space(byte);
     if (to.place == Places::kDead) return false;
-  } else {
-    to.place = Places::kNone;
+    if (to.place != Places::kNone) return true;
   }
-  if (to.place == Places::kNone) {
-    if (!matcher(from).may_begin(byte)) return false;
-    std::unique_ptr<Matcher> next = matcher(from).clone();
-    if (!next->advance(byte)) return false;
-    to.place = from.place >= 0 ? Places::kNone : places_.of(next);
-    if (to.place == Places::kNone) to.own = std::move(next);
-  }
-  to.length = from.length + (to.place >= 0 ? places_.grown(to.place) : to.own->grown());
-  to.quotes = from.quotes + (byte == '"');
-  return true;
+  if (!matcher(from).may_begin(byte)) return false;
+  std::unique_ptr<Matcher> next = matcher(from).clone();
+  return next->advance(byte) && put_place(to, std::move(next));
 }
 
-void Masker::walk(uint32_t begin, uint32_t end, TokenMask& out, const Matcher* exact) {
-  if (begin == end) return;
-  const auto nodes = trie_->nodes();
-  const size_t offset = nodes[begin].depth - 1u;
+// ---- Down the tree ----
+
+void Masker::put(const Walk& w, uint32_t node) {
+  const TokenTrie::Node& n = w.trie.nodes()[node];
+  for (uint32_t i = 0; i < n.n_tokens; ++i) {
+    const int32_t id = w.trie.tokens()[n.first_token + i];
+    if (w.length) {
+      const int64_t length = w.length[static_cast<size_t>(id)];
+      if (length < w.least || (w.most >= 0 && length > w.most)) continue;
+    }
+    w.out.add(id);
+  }
+}
+
+void Masker::verify(const Walk& w, uint32_t node) {
+  for (const int32_t id : w.trie.tokens(node, w.trie.nodes()[node].next))
+    if (w.start.clone()->advance(trie_->path(trie_->node_of(id)))) w.out.add(id);
+}
+
+void Masker::walk(const Walk& w, uint32_t begin, uint32_t end) {
+  const auto nodes = w.trie.nodes();
   for (uint32_t i = begin; i < end;) {
     const TokenTrie::Node& node = nodes[i];
-    const size_t depth = node.depth - offset;
-    Level& here = levels_[depth];
-    bool good = step(levels_[depth - 1], here, node.byte);
-    if (good && exact && node.byte == '"' && here.quotes > 1) {
-      good = exact->clone()->advance(trie_->path(i));
+    Level& here = levels_[node.depth];
+    if (!step(levels_[node.depth - 1u], here, node.byte)) {
+      i = node.next;
+      continue;
     }
-    if (good) put(node, out);
-    i = good ? i + 1 : node.next;
+    if (doubtful(here)) {
+      verify(w, i);
+      i = node.next;
+      continue;
+    }
+    put(w, i);
+    ++i;
+    // Where a text begins.
+    if (node.byte != '"' || i == node.next || here.place < 0) continue;
+    const auto texts = places_.texts(here.place);
+    if (!texts) continue;
+    for (size_t t = 0; t < texts->size(); ++t) walk_text(w, i, node.next, here.place, *texts, t);
+    i = node.next;
   }
 }
 
+void Masker::walk_text(const Walk& w, uint32_t begin, uint32_t end, int32_t place, const Places::Texts& texts,
+                       size_t t) {
+  const auto nodes = w.trie.nodes();
+  const Matcher::Text& text = texts[t].text;
+  const size_t depth = nodes[begin].depth - 1u;
+  levels_[depth].text = text.at;
+  for (uint32_t i = begin; i < end;) {
+    const TokenTrie::Node& node = nodes[i];
+    Level& here = levels_[node.depth];
+    here.text = levels_[node.depth - 1u].text;
+    const Step s = constrain::step(text, here.text, node.byte);
+    if (s == Step::more) {
+      put(w, i++);
+      continue;
+    }
+    i = node.next;
+    if (s == Step::dead) continue;
+    const auto node_number = static_cast<uint32_t>(&node - nodes.data());
+    const auto& refused = texts[t].refused;
+    if (!refused.empty()) {
+      const std::string written = w.trie.path(node_number).substr(depth);
+      if (std::find(refused.begin(), refused.end(), written) != refused.end()) continue;
+    }
+    const int32_t label = text.dfa->label[static_cast<size_t>(here.text.state)];
+    here.place = places_.outside(place, t, label);
+    here.blanks = 0;
+    if (here.place == Places::kDead) continue;
+    if (here.place == Places::kNone) here.own = places_.at(place).outside(t, label);
+    if (doubtful(here)) {
+      verify(w, node_number);
+      continue;
+    }
+    put(w, node_number);
+    walk(w, node_number + 1, node.next);
+  }
+}
+
+// ---- Parts ----
+
 // All that may come inside, by the whole tree.
-void Masker::walk_part(const Matcher& inside, PartMask& out, std::vector<uint8_t>* length) {
+void Masker::walk_part(const Matcher& inside, PartMask& out) {
   const auto nodes = trie_->nodes();
   set(levels_[0], inside);
+  const Walk w{*trie_, inside, out.inside};
   for (uint32_t i = 0; i < nodes.size();) {
     const TokenTrie::Node& node = nodes[i];
     Level& here = levels_[node.depth];
@@ -141,215 +147,113 @@ void Masker::walk_part(const Matcher& inside, PartMask& out, std::vector<uint8_t
       i = node.next;
       continue;
     }
-    const auto how = left(here);
-    if (how != Matcher::Left::no)
-      out.exits.push_back({i, matcher(here).way_out(), static_cast<int32_t>(here.length)});
-    if (how != Matcher::Left::surely) {
-      put(node, out.inside);
-      if (length)
-        for (uint32_t t = 0; t < node.n_tokens; ++t)
-          (*length)[static_cast<size_t>(trie_->tokens()[node.first_token + t])] =
-              static_cast<uint8_t>(here.length);
-    }
+    const auto how = here.place >= 0 ? places_.left(here.place) : here.own->left();
+    if (how != Matcher::Left::no) out.exits.push_back({i, 0, 0});
+    if (how != Matcher::Left::surely) put(w, i);
     i = how == Matcher::Left::surely ? node.next : i + 1;
   }
 }
 
-TextMask& Masker::text(bool escapes) {
-  const std::lock_guard lock(trie_->mutex_);
-  std::shared_ptr<TextMask>& known = trie_->text_[escapes];
-  if (known) return *known;
-  auto made = std::make_shared<TextMask>();
-  made->length.resize(static_cast<size_t>(trie_->n_tokens()));
-  made->bounded.resize(kMaxPieceBytes);
-  auto all = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}});
-  walk_part(*text_inside(*any_text(), {}, escapes), *all, &made->length);
-  made->all = std::move(all);
-  known = std::move(made);
-  return *known;
-}
-
-const TokenMask& Masker::bounded(TextMask& text, int64_t most) {
-  const std::lock_guard lock(trie_->mutex_);
-  auto& known = text.bounded[static_cast<size_t>(most)];
-  if (known) return *known;
-  auto made = std::make_shared<TokenMask>(text.all->inside);
-  for (const int32_t id : trie_->tokens())
-    if (text.length[static_cast<size_t>(id)] > most) made->remove(id);
-  known = std::move(made);
-  return *known;
-}
-
-// The state of any_text() that this one is like: what can follow, and where it may end, are the same.
-int32_t Masker::free_as(const Dfa& dfa, int32_t state) {
-  const Dfa& any = *any_text();
-  std::vector<int8_t>& as = free_[&dfa].as;
-  if (as.empty()) as.assign(static_cast<size_t>(dfa.size()), -2);
-  if (as[static_cast<size_t>(state)] != -2) return as[static_cast<size_t>(state)];
-  const int32_t label = dfa.label[static_cast<size_t>(state)];
-  // Most that are not are told apart by one letter.
-  bool good = label >= 0 && dfa.step(state, 'a') >= 0;
-  std::map<int32_t, int32_t> like{{state, 0}};
-  std::vector<int32_t> open{state};
-  while (good && !open.empty()) {
-    const int32_t s = open.back(), a = like[s];
-    open.pop_back();
-    good = (a == 0 ? label : -1) == dfa.label[static_cast<size_t>(s)];
-    for (int b = 0; b < 256 && good; ++b) {
-      const int32_t to = dfa.step(s, static_cast<uint8_t>(b)), other = any.step(a, static_cast<uint8_t>(b));
-      if (to < 0 || other < 0) {
-        good = (to < 0) == (other < 0);
-        continue;
-      }
-      const auto [found, fresh] = like.emplace(to, other);
-      good = found->second == other && like.size() <= 64;
-      if (fresh) open.push_back(to);
-    }
-  }
-  if (good)
-    for (const auto& [s, a] : like) as[static_cast<size_t>(s)] = static_cast<int8_t>(a);
-  else
-    as[static_cast<size_t>(state)] = -1;
-  return as[static_cast<size_t>(state)];
-}
-
-// Most of what a pattern or a key may be is any text once its beginning is past: where that is so, the tree
-// is not walked again.
-PartMaskPtr Masker::part_of_text(const Matcher& inside, const TextMask& text) {
-  auto made = std::make_shared<PartMask>(*text.all);
-  const std::vector<PartMask::Exit>& ends = text.all->exits;
-  made->exits.clear();
-  const auto nodes = trie_->nodes();
-  const Dfa& any = *any_text();
-  std::vector<int32_t> states(kMaxPieceBytes + 1);  // of any_text(), by depth; -1: within an escape
-  set(levels_[0], inside);
-  for (uint32_t i = 0; i < nodes.size();) {
-    const TokenTrie::Node& node = nodes[i];
-    Level& here = levels_[node.depth];
-    if (!step(levels_[node.depth - 1u], here, node.byte)) {
-      clear(i, node.next, made->inside);
-      i = node.next;
-      continue;
-    }
-    const int32_t before = states[node.depth - 1u];
-    states[node.depth] =
-        before < 0 || node.byte == '\\' || node.byte == '"' ? -1 : any.step(before, node.byte);
-    if (left(here) == Matcher::Left::surely) {
-      made->exits.push_back({i, matcher(here).way_out(), static_cast<int32_t>(here.length)});
-      clear(i, node.next, made->inside);
-      i = node.next;
-      continue;
-    }
-    const Matcher::Text at = matcher(here).text();
-    if (states[node.depth] >= 0 && at.dfa && free_as(*at.dfa, at.state) == states[node.depth]) {
-      const auto first = std::upper_bound(ends.begin(), ends.end(), i,
-                                          [](uint32_t n, const PartMask::Exit& e) { return n < e.node; });
-      // Characters that are still open here end in a state with the label too.
-      int32_t end_state = at.state;
-      for (uint8_t b = 0xBF; at.dfa->label[static_cast<size_t>(end_state)] < 0;)
-        end_state = at.dfa->step(end_state, at.dfa->step(end_state, b) >= 0 ? b : uint8_t{0x80});
-      for (auto e = first; e != ends.end() && e->node < node.next; ++e)
-        made->exits.push_back({e->node, at.dfa->label[static_cast<size_t>(end_state)], e->length});
-      i = node.next;
-      continue;
-    }
-    put(node, made->inside);
-    ++i;
-  }
-  return made;
-}
-
-PartMaskPtr Masker::part(const Matcher& at, size_t i) {
+PartMaskPtr Masker::part(const Matcher& at, size_t i, const Matcher::Text& text) {
   const Matcher::PartKey key = at.part_key(i);
   const auto found = parts_.find(key);
   if (found != parts_.end()) return found->second;
-  const auto inside = at.inside(i);
-  const Matcher::Text place = inside->text();
   PartMaskPtr made;
-  if (place.dfa == any_text().get() && place.state == 0) {
-    made = text(place.escapes).all;
+  if (text.dfa) {
+    made = mask_of_text(*trie_, text, free_[text.dfa]);
   } else {
-    // Is it free text soon?
-    int n_free = 0;
-    if (place.dfa)
-      for (const uint8_t b : {'e', 'x', 'Q', '~'})
-        if (const int32_t to = place.dfa->step(place.state, b); to >= 0)
-          n_free += free_as(*place.dfa, to) >= 0;
-    if (n_free > 1) {
-      made = part_of_text(*inside, text(place.escapes));
-    } else {
-      auto all = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}});
-      walk_part(*inside, *all, nullptr);
-      made = std::move(all);
-    }
+    auto all = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}, -1, {}});
+    walk_part(*at.inside(i), *all);
+    made = std::move(all);
   }
   parts_[key] = made;
   return made;
 }
 
-void Masker::add_exits(const Matcher& at, size_t i, const PartMask& part, TokenMask& out) {
-  const auto nodes = trie_->nodes();
-  const Matcher::Room room = at.room(i);
-  const std::vector<std::string> refused = at.refused(i);
-  struct Outside {
-    int32_t kind;
-    bool dead, vague;
-    Level level;
+// Free text ends in thousands of tokens, but in few ways: they are looked at from the quote on.
+void Masker::add_free_ends(const Matcher& at, size_t i, const Matcher::Text& text, const PartMask& part,
+                           TokenMask& out) {
+  auto after = at.outside(i, part.free_kind);
+  if (!after) return;
+  const FreeText& free = trie_->free_text(text.escapes);
+  if (free.ends->nodes().empty()) return;
+  TokenMask ends(trie_->n_tokens());
+  Walk w{*free.ends, at, ends, free.length.data(), std::max<int64_t>(0, text.least - text.at.length),
+         text.most < 0 ? -1 : text.most - text.at.length};
+  put_place(levels_[1], std::move(after));
+  if (doubtful(levels_[1])) {
+    verify(w, 0);
+  } else {
+    put(w, 0);
+    walk(w, 1, free.ends->nodes()[0].next);
+  }
+  const auto drop = [&](uint32_t begin, uint32_t end) {
+    for (const int32_t id : trie_->tokens(begin, end)) ends.remove(id);
   };
-  std::vector<Outside> known;
+  for (const PartMask::Range& r : part.apart) drop(r.begin, r.end);
+  for (const std::string& refused : at.refused(i))
+    if (const uint32_t node = trie_->find(refused); node != TokenTrie::kNone) drop(node, trie_->nodes()[node].next);
+  out.add(ends);
+}
+
+void Masker::add_exits(const Matcher& at, size_t i, const Matcher::Text& text, const PartMask& part, TokenMask& out) {
+  const auto nodes = trie_->nodes();
+  const int64_t least = text.least - text.at.length, most = text.most < 0 ? -1 : text.most - text.at.length;
+  const std::vector<std::string> refused = at.refused(i);
+  std::map<int32_t, std::unique_ptr<Matcher>> known;
+  const Walk w{*trie_, at, out};
   for (const PartMask::Exit& exit : part.exits) {
-    if (exit.length < room.least || (room.most >= 0 && exit.length > room.most)) continue;
-    auto outside =
-        std::find_if(known.begin(), known.end(), [&](const Outside& o) { return o.kind == exit.kind; });
-    if (outside == known.end()) {
-      const auto after = at.outside(i, exit.kind);
-      known.push_back({exit.kind, !after, at.vague(i, exit.kind), {}});
-      outside = known.end() - 1;
-      if (after) set(outside->level, *after);
-    }
-    if (outside->dead) continue;
-    if (outside->vague && !refused.empty() &&
-        std::find(refused.begin(), refused.end(), trie_->path(exit.node)) != refused.end())
+    if (exit.length < least || (most >= 0 && exit.length > most)) continue;
+    auto after = known.find(exit.kind);
+    if (after == known.end()) after = known.emplace(exit.kind, at.outside(i, exit.kind)).first;
+    if (!after->second) continue;
+    if (!refused.empty() && std::find(refused.begin(), refused.end(), trie_->path(exit.node)) != refused.end())
       continue;
-    put(nodes[exit.node], out);
-    if (exit.node + 1 == nodes[exit.node].next) continue;
-    set(levels_[0], outside->level);
-    walk(exit.node + 1, nodes[exit.node].next, out, outside->vague ? &at : nullptr);
+    set(levels_[nodes[exit.node].depth], *after->second);
+    if (after->second->doubtful()) {
+      verify(w, exit.node);
+      continue;
+    }
+    put(w, exit.node);
+    walk(w, exit.node + 1, nodes[exit.node].next);
   }
 }
 
 TokenMaskPtr Masker::make(const Matcher& at) {
   auto out = std::make_shared<TokenMask>(trie_->n_tokens());
-  const auto n_nodes = static_cast<uint32_t>(trie_->nodes().size());
-  if (levels_.empty()) levels_.resize(kMaxPieceBytes + 1);
+  if (levels_.empty()) levels_.resize(TokenTrie::kMaxPieceBytes + 1);
+  const auto walk_whole = [&](const Matcher& from) {
+    const TokenTrie& trie = from.in_json() ? trie_->between_strings() : *trie_;
+    set(levels_[0], from);
+    walk({trie, at, *out}, 0, static_cast<uint32_t>(trie.nodes().size()));
+  };
   const size_t n = at.n_parts();
-  if (n == 0) {
-    set(levels_[0], at);
-    walk(0, n_nodes, *out);
-  }
+  if (n == 0) walk_whole(at);
   for (size_t i = 0; i < n; ++i) {
     if (!at.part_key(i).owner) {
-      set(levels_[0], *at.inside(i));
-      walk(0, n_nodes, *out);
+      walk_whole(*at.inside(i));
       continue;
     }
-    const PartMaskPtr inside = part(at, i);
-    const int64_t most = at.room(i).most;
-    if (most >= 0 && most < static_cast<int64_t>(kMaxPieceBytes))
-      out->add_both(inside->inside, bounded(text(true), most));
+    const Matcher::Text text = at.text(i);
+    const PartMaskPtr inside = part(at, i, text);
+    const int64_t most = text.most < 0 ? -1 : text.most - text.at.length;
+    if (most >= 0 && most < static_cast<int64_t>(TokenTrie::kMaxPieceBytes))
+      out->add_both(inside->inside, trie_->free_text(true).bounded(most));
     else
       out->add(inside->inside);
-    add_exits(at, i, *inside, *out);
+    if (inside->free_kind >= 0) add_free_ends(at, i, text, *inside, *out);
+    add_exits(at, i, text, *inside, *out);
   }
   return out;
 }
 
+// ---- What is asked from outside ----
+
 // Places are numbered anew when there are too many.
 void Masker::make_room() {
-  if (!places_.full() && n_masks_ < kMostMasks) return;
+  if (!places_.full() && masks_.size() < kMostMasks) return;
   places_.clear();
   masks_.clear();
-  n_masks_ = 0;
 }
 
 TokenMaskPtr Masker::mask(const Matcher& at) {
@@ -358,29 +262,31 @@ TokenMaskPtr Masker::mask(const Matcher& at) {
   if (parts_.size() > kMostParts) parts_.clear();
   const int32_t place = places_.of(at);
   if (place < 0) return make(at);
-  const auto index = static_cast<size_t>(place);
-  if (index < masks_.size() && masks_[index]) return masks_[index];
-  TokenMaskPtr made = make(at);
-  if (masks_.size() <= index) masks_.resize(index + 1);
-  masks_[index] = made;
-  ++n_masks_;
-  return made;
+  const int64_t key = int64_t{place} * (Matcher::kMostBlanks + 1) + std::max(0, at.blanks());
+  if (const auto known = masks_.find(key); known != masks_.end()) return known->second;
+  return masks_[key] = make(at);
 }
 
 std::string Masker::forced(const Matcher& at, size_t most) {
   const std::lock_guard lock(mutex_);
   make_room();
   std::string out;
-  for (int32_t place = places_.of(at); place >= 0 && out.size() < most && !places_.at(place).accepting();) {
+  Level here, next, chosen;
+  here.place = places_.of(at);
+  here.blanks = std::max(0, at.blanks());
+  while (here.place >= 0 && out.size() < most && !places_.at(here.place).accepting()) {
     int found = -1;
     for (int b = 0; b < 256; ++b) {
-      if (places_.step(place, static_cast<uint8_t>(b)) == Places::kDead) continue;
+      if (!step(here, next, static_cast<uint8_t>(b))) continue;
       if (found >= 0) return out;
       found = b;
+      chosen.place = next.place;
+      chosen.blanks = next.blanks;
     }
     if (found < 0) return out;
     out += static_cast<char>(found);
-    place = places_.step(place, static_cast<uint8_t>(found));
+    here.place = chosen.place;
+    here.blanks = chosen.blanks;
   }
   return out;
 }

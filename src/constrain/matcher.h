@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "constrain/dfa.h"
+#include "constrain/json_cursor.h"
 
 namespace ingle::constrain {
 
@@ -37,30 +37,35 @@ class Matcher {
   virtual size_t n_parts() const { return 0; }
   virtual PartKey part_key(size_t) const { return {}; }
   virtual std::unique_ptr<Matcher> inside(size_t) const { return nullptr; }
-  // Where it has ended, in one of the ways that way_out() tells apart; null: dead.
+  // Where it has ended, in one of the ways that a text's labels tell apart; null: dead.
   virtual std::unique_ptr<Matcher> outside(size_t, int32_t) const { return nullptr; }
-  // How many code points must still come inside, and may (-1: no bound).
-  struct Room {
-    int64_t least = 0, most = -1;
-  };
-  virtual Room room(size_t) const { return {}; }
   // Ends that cannot be, as the bytes from here to there.
   virtual std::vector<std::string> refused(size_t) const { return {}; }
-  // outside() stands for several ways to end there, which may part again at a quote.
-  virtual bool vague(size_t, int32_t) const { return false; }
 
-  // Of inside(): has it ended with the last byte? How? Did that byte begin a code point?
+  // Of inside(): has it ended with the last byte?
   enum class Left : uint8_t { no, maybe, surely };
   virtual Left left() const { return Left::no; }
-  virtual int32_t way_out() const { return 0; }
-  virtual bool grown() const { return false; }
-  // Of inside(): where its text is in an automaton, up to the quote that ends it.
+
+  // A part that is the text of a JSON string or key, up to the quote that ends it.
   struct Text {
-    const Dfa* dfa = nullptr;
-    int32_t state = 0;
-    bool escapes = false;  // may characters be written as escapes?
+    const Dfa* dfa = nullptr;  // null: the part is none
+    StringCursor at;
+    bool escapes = false;             // may characters be written as escapes?
+    int64_t least = 0, most = -1;     // code points of the whole text; -1: no bound
+    // Of a key: the labels that can still come, by state, and those of them that may.
+    const std::vector<std::vector<uint64_t>>* reach = nullptr;
+    std::vector<uint64_t> allowed;
   };
-  virtual Text text() const { return {}; }
+  virtual Text text(size_t) const { return {}; }
+
+  // White space that changes nothing but how much of it came in a row: so much so far; -1: it is not so here.
+  // same() and hash() do not tell it.
+  static constexpr int kMostBlanks = 20;  // in a row, when writing
+  virtual int blanks() const { return -1; }
+  // An object or array is open, and no string in it: up to its end what comes is JSON.
+  virtual bool in_json() const { return false; }
+  // It was made by outside(), and whether it can be depends on a text that was not told there.
+  virtual bool doubtful() const { return false; }
 
   virtual bool may_begin(uint8_t) const { return true; }  // false: surely not
 

@@ -15,9 +15,12 @@ int32_t Places::find(const Matcher& at, size_t hash) const {
 
 int32_t Places::keep(std::unique_ptr<Matcher> at, size_t hash) {
   const auto number = static_cast<int32_t>(entries_.size());
-  const Matcher::Left left = at->left();
-  const bool grown = at->grown();
-  entries_.push_back({std::move(at), nullptr, left, grown});
+  Entry entry;
+  entry.left = at->left();
+  entry.takes_blanks = at->blanks() >= 0;
+  entry.doubtful = at->doubtful();
+  entry.at = std::move(at);
+  entries_.push_back(std::move(entry));
   by_hash_.emplace(hash, number);
   return number;
 }
@@ -47,6 +50,30 @@ int32_t Places::find_step(int32_t place, uint8_t byte) {
   const int32_t number = to->advance(byte) ? of(to) : kDead;
   (*entries_[static_cast<size_t>(place)].next)[byte] = number;
   return number;
+}
+
+std::shared_ptr<const Places::Texts> Places::texts(int32_t place) {
+  Entry& entry = entries_[static_cast<size_t>(place)];
+  if (entry.looked_for_texts) return entry.texts;
+  entry.looked_for_texts = true;
+  const size_t n = entry.at->n_parts();
+  auto texts = std::make_shared<Texts>();
+  for (size_t i = 0; i < n; ++i) {
+    Matcher::Text text = entry.at->text(i);
+    if (!text.dfa) return nullptr;
+    texts->push_back({std::move(text), entry.at->refused(i)});
+  }
+  if (n > 0) entry.texts = std::move(texts);
+  return entry.texts;
+}
+
+int32_t Places::outside(int32_t place, size_t text, int32_t label) {
+  for (const Entry::Exit& e : entries_[static_cast<size_t>(place)].exits)
+    if (e.text == text && e.label == label) return e.to;
+  auto after = at(place).outside(text, label);
+  const int32_t to = after ? of(after) : kDead;
+  entries_[static_cast<size_t>(place)].exits.push_back({text, label, to});
+  return to;
 }
 
 void Places::clear() {

@@ -27,7 +27,17 @@ class Places {
   }
   const Matcher& at(int32_t place) const { return *entries_[static_cast<size_t>(place)].at; }
   Matcher::Left left(int32_t place) const { return entries_[static_cast<size_t>(place)].left; }
-  bool grown(int32_t place) const { return entries_[static_cast<size_t>(place)].grown; }
+  bool takes_blanks(int32_t place) const { return entries_[static_cast<size_t>(place)].takes_blanks; }
+  bool doubtful(int32_t place) const { return entries_[static_cast<size_t>(place)].doubtful; }
+  // The texts of which one goes on here; none: the place is not (only) in texts.
+  struct Text {
+    Matcher::Text text;
+    std::vector<std::string> refused;
+  };
+  using Texts = std::vector<Text>;
+  std::shared_ptr<const Texts> texts(int32_t place);  // null: none
+  // Where the text has ended; kDead, or kNone: the place is not kept.
+  int32_t outside(int32_t place, size_t text, int32_t label);
   size_t size() const { return entries_.size(); }
   bool full() const { return size() >= kMost; }
   void clear();
@@ -39,7 +49,13 @@ class Places {
     std::unique_ptr<Matcher> at;
     std::unique_ptr<std::array<int32_t, 256>> next;
     Matcher::Left left;
-    bool grown;
+    bool takes_blanks, doubtful, looked_for_texts = false;
+    std::shared_ptr<const Texts> texts;
+    struct Exit {
+      size_t text;
+      int32_t label, to;
+    };
+    std::vector<Exit> exits;
   };
   int32_t find_step(int32_t place, uint8_t byte);
   int32_t find(const Matcher& at, size_t hash) const;  // kNone: not met

@@ -77,7 +77,12 @@ class TagsMatcher : public Matcher {
   void assign(const Matcher& other) override { *this = static_cast<const TagsMatcher&>(other); }
   bool same(const Matcher& other) const override {
     const auto& o = static_cast<const TagsMatcher&>(other);
-    return plan_ == o.plan_ && threads_ == o.threads_;
+    if (plan_ != o.plan_ || threads_ != o.threads_) return false;
+    if (in_content()) return true;
+    for (size_t i = 0; i < threads_.size(); ++i)  // blanks() does not tell them
+      if (threads_[i].content.at && threads_[i].content.at->blanks() != o.threads_[i].content.at->blanks())
+        return false;
+    return true;
   }
   size_t hash() const override {
     size_t h = 0;
@@ -93,9 +98,14 @@ class TagsMatcher : public Matcher {
                        [](const Thread& t) { return t.content.at && t.content.at->remembers(); });
   }
 
-  Room room(size_t i) const override { return threads_[0].content.at->room(i); }
   std::vector<std::string> refused(size_t i) const override { return threads_[0].content.at->refused(i); }
-  bool vague(size_t i, int32_t exit) const override { return threads_[0].content.at->vague(i, exit); }
+  Text text(size_t i) const override { return threads_[0].content.at->text(i); }
+  int blanks() const override { return in_content() ? threads_[0].content.at->blanks() : -1; }
+  bool in_json() const override { return in_content() && threads_[0].content.at->in_json(); }
+  bool doubtful() const override {
+    return std::any_of(threads_.begin(), threads_.end(),
+                       [](const Thread& t) { return t.content.at && t.content.at->doubtful(); });
+  }
   bool may_begin(uint8_t byte) const override {
     return std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) {
       return t.mode != Mode::content || t.content.at->may_begin(byte);
@@ -104,7 +114,7 @@ class TagsMatcher : public Matcher {
 
   // While a tag's content is all that is open, its parts are the parts.
   size_t n_parts() const override {
-    if (threads_.size() != 1 || threads_[0].mode != Mode::content) return 0;
+    if (!in_content()) return 0;
     const Matcher& content = *threads_[0].content.at;
     const size_t n = content.n_parts();
     for (size_t i = 0; i < n; ++i)
@@ -146,6 +156,9 @@ class TagsMatcher : public Matcher {
     Content content;
     bool operator==(const Thread&) const = default;
   };
+
+  // Is a tag's content all that is open?
+  bool in_content() const { return threads_.size() == 1 && threads_[0].mode == Mode::content; }
 
   void step(Thread& t, uint8_t byte) {
     switch (t.mode) {
