@@ -1,7 +1,7 @@
 // What grammars cost over a real vocabulary, on one thread: bench_constrain VOCABULARY SCHEMAS [WORST]
-// VOCABULARY is a GGUF file, SCHEMAS a folder of files that hold {"schema": …, "tests": [{"valid", "data"}]} or
-// a list of such groups: the public JSON Schema suite, or MaskBench. Each schema is compiled afresh, and each
-// of its valid instances written token by token, with a mask before every token. WORST: how many of the
+// VOCABULARY is a GGUF file, SCHEMAS a folder of files that hold {"schema": …, "tests": [{"valid", "data"}]}
+// or a list of such groups: the public JSON Schema suite, or MaskBench. Each schema is compiled afresh, and
+// each of its valid instances written token by token, with a mask before every token. WORST: how many of the
 // slowest masks are told, and why schemas were refused.
 #include <algorithm>
 #include <cstdio>
@@ -150,8 +150,9 @@ int main(int argc, char** argv) {
   print("compile a schema", times.compile);
   print("first mask, compiled", times.first);
   print("mask, cold schema", times.mask);
-  std::printf("%zu schemas refused, %zu tokens offered wrongly, %zu texts in spellings that are not written\n",
-              times.refused, times.wrong, times.untaken);
+  std::printf(
+      "%zu schemas refused, %zu tokens offered wrongly, %zu texts in spellings that are not written\n",
+      times.refused, times.wrong, times.untaken);
   const size_t worst = std::min(argc > 3 ? std::stoul(argv[3]) : 0, times.slow.size());
   std::partial_sort(times.slow.begin(), times.slow.begin() + static_cast<ptrdiff_t>(worst), times.slow.end());
   for (size_t i = 0; i < worst; ++i)

@@ -15,6 +15,7 @@ constexpr int64_t kUnbounded = -1;
 struct StringShape {
   DfaPtr text;                         // the decoded content, UTF-8
   int64_t low = 0, high = kUnbounded;  // code points
+  bool endless = false;                // whatever was written of it, infinitely many can still come of it
 };
 
 // An alternative is told by a mask: which of the shape's open conditions ("some key …", "contains …") the

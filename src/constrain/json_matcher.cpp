@@ -162,9 +162,9 @@ size_t JsonMatcher::hash() const {
 }
 
 bool JsonMatcher::compares() const {
-  return machine_->remembers_text &&
-         std::any_of(threads_.begin(), threads_.end(),
-                     [](const Thread& t) { return t.frame && t.frame->in_unique; });
+  return machine_->remembers_text && std::any_of(threads_.begin(), threads_.end(), [](const Thread& t) {
+           return t.frame && t.frame->in_unique;
+         });
 }
 
 int JsonMatcher::blanks() const {
@@ -176,13 +176,13 @@ int JsonMatcher::blanks() const {
 }
 
 bool JsonMatcher::in_json() const {
-  return std::all_of(threads_.begin(), threads_.end(), [](const Thread& t) {
-    return t.frame && t.mode != Mode::text && t.mode != Mode::key;
-  });
+  return std::all_of(threads_.begin(), threads_.end(),
+                     [](const Thread& t) { return t.frame && t.mode != Mode::text && t.mode != Mode::key; });
 }
 
 bool JsonMatcher::remembers() const {
-  return compares() || std::any_of(threads_.begin(), threads_.end(), [](const Thread& t) { return !t.key.empty(); });
+  return compares() ||
+         std::any_of(threads_.begin(), threads_.end(), [](const Thread& t) { return !t.key.empty(); });
 }
 
 bool JsonMatcher::may_begin(uint8_t byte) const {
@@ -453,7 +453,7 @@ void JsonMatcher::end_key(const Thread& t, int32_t number) {
 
 // Where items must differ, can the scalar that has begun still become one that was not there? Of arrays and
 // objects as items this is not asked.
-bool JsonMatcher::new_item(const Thread& t) const {
+bool JsonMatcher::new_item(const Thread& t) {
   if (!writing() || !unique(t.frame) || t.frame->items.empty()) return true;
   const std::vector<std::string>& items = t.frame->items;
   const auto there = [&](const std::string& text) {
@@ -468,6 +468,8 @@ bool JsonMatcher::new_item(const Thread& t) const {
         if (const auto value = Decimal::parse(item)) rule.not_equal.push_back(*value);
     return rule.can_begin(t.number.text);
   }
+  if (t.shape->endless) return true;
+  doubtful_ = doubtful_ || untold_;
   // One text more than there are items: one of them is new.
   for (const std::string& rest : first_texts(*t.shape->text, t.string.state, items.size() + 1)) {
     Json whole;
@@ -520,7 +522,12 @@ void JsonMatcher::end_value(Thread t) {
   Thread done;
   done.mode = Mode::after;
   done.frame = t.frame;
-  if (unique(t.frame)) {
+  if (unique(t.frame) && untold_) {
+    doubtful_ = doubtful_ || !t.frame->items.empty();
+    auto next = std::make_shared<Frame>(*t.frame);
+    next->items.emplace_back(kUntold);
+    done.frame = std::move(next);
+  } else if (unique(t.frame)) {
     std::string canonical;
     write_canonical(canonical, parse_json(std::string_view(text_).substr(t.frame->item_begin), "item"));
     const auto& items = t.frame->items;

@@ -82,6 +82,8 @@ class JsonMatcher : public Matcher {
     bool operator==(const Thread&) const;
   };
 
+  static constexpr std::string_view kUntold = "\xFF";  // stands for a key or an item that was not told
+
   void step(Thread thread, uint8_t byte);
   void begin_value(Thread thread, uint8_t byte);
   void in_number(Thread thread, uint8_t byte);
@@ -97,7 +99,7 @@ class JsonMatcher : public Matcher {
   bool may_be_unnamed(const Thread& thread) const;
   bool is_text(const Thread& thread) const;  // seen as a part
   bool is_key(const Thread& thread) const;
-  bool new_item(const Thread& thread) const;
+  bool new_item(const Thread& thread);
   bool another_item(const FramePtr& frame);
   static bool unique(const FramePtr& frame) { return frame && frame->array && frame->array->unique; }
   // Is an array open whose items must differ?
@@ -107,8 +109,9 @@ class JsonMatcher : public Matcher {
   std::shared_ptr<const JsonMachine> machine_;
   Purpose purpose_;
   std::vector<Thread> threads_, next_;
-  std::string text_;  // since the outermost array began whose items must be compared
-  int spaces_ = 0;    // in a row
+  std::string text_;     // since the outermost array began whose items must be compared
+  int spaces_ = 0;       // in a row
+  bool untold_ = false;  // made by outside(): some of text_ is missing
   bool doubtful_ = false;
 };
 

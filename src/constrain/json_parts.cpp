@@ -5,15 +5,10 @@
 #include "constrain/json_matcher.h"
 
 namespace ingle::constrain {
-namespace {
-
-const std::string kUntold(1, '\xFF');
-
-}  // namespace
-
 bool JsonMatcher::is_text(const Thread& t) const {
   // (Within a character a bound would have to count from its middle.)
-  return t.mode == Mode::text && t.string.stage == 0 && !(writing() && unique(t.frame)) &&
+  return t.mode == Mode::text && t.string.stage == 0 &&
+         (!(writing() && unique(t.frame)) || t.shape->endless) &&
          (t.string.open_bytes == 0 || t.shape->high == kUnbounded);
 }
 
@@ -24,7 +19,7 @@ bool JsonMatcher::is_key(const Thread& t) const {
 
 size_t JsonMatcher::n_parts() const {
   constexpr size_t kMost = 64;
-  if (threads_.size() > kMost || compares()) return 0;
+  if (threads_.size() > kMost || (compares() && !writing())) return 0;
   const bool any =
       std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) { return is_text(t) || is_key(t); });
   return any ? threads_.size() : 0;
@@ -32,7 +27,7 @@ size_t JsonMatcher::n_parts() const {
 
 Matcher::PartKey JsonMatcher::part_key(size_t i) const {
   const Thread& t = threads_[i];
-  if (is_text(t)) return {t.shape->text.get(), t.string.state, {}};
+  if (is_text(t)) return {t.shape->text.get(), t.string.state, {unique(t.frame)}};
   if (is_key(t)) return {t.frame->object, t.string.state, t.allowed};
   return {};
 }
@@ -48,15 +43,25 @@ std::unique_ptr<Matcher> JsonMatcher::outside(size_t i, int32_t exit) const {
   auto out = std::make_unique<JsonMatcher>(*this);
   out->next_.clear();
   out->spaces_ = 0;
+  out->untold_ = compares();
   Thread t = threads_[i];
   if (t.mode == Mode::key) {
     // Which key it is matters to later ones alone: a text stands for it that none can be.
     const ObjectShape& shape = *t.frame->object;
     const std::vector<std::string>& others = t.frame->others;
-    out->doubtful_ = shape.classes[static_cast<size_t>(exit)].name < 0 &&
-                     (!shape.endless || std::find(others.begin(), others.end(), kUntold) != others.end());
-    t.key = kUntold;
+    const bool again = std::find(others.begin(), others.end(), kUntold) != others.end();
+    out->doubtful_ = shape.classes[static_cast<size_t>(exit)].name < 0 && (again || !shape.endless);
+    t.key.assign(again ? others.size() + 1 : 1, kUntold[0]);
     out->end_key(t, exit);
+  } else if (unique(t.frame)) {
+    // It differs from those that refused() tells.
+    auto frame = std::make_shared<Frame>(*t.frame);
+    out->doubtful_ = std::find(frame->items.begin(), frame->items.end(), kUntold) != frame->items.end();
+    frame->items.emplace_back(kUntold);
+    Thread done;
+    done.mode = Mode::after;
+    done.frame = std::move(frame);
+    out->add(std::move(done));
   } else {
     out->end_value(std::move(t));
   }
@@ -67,7 +72,8 @@ std::unique_ptr<Matcher> JsonMatcher::outside(size_t i, int32_t exit) const {
 
 Matcher::Text JsonMatcher::text(size_t i) const {
   const Thread& t = threads_[i];
-  if (is_text(t)) return {t.shape->text.get(), t.string, true, t.shape->low, t.shape->high, nullptr, {}};
+  if (is_text(t))
+    return {t.shape->text.get(), t.string, !unique(t.frame), t.shape->low, t.shape->high, nullptr, {}};
   if (is_key(t)) {
     const ObjectShape& shape = *t.frame->object;
     return {&shape.keys, t.string, false, 0, -1, &shape.reach, t.allowed};
@@ -81,6 +87,13 @@ std::vector<std::string> JsonMatcher::refused(size_t i) const {
   if (t.mode == Mode::key)
     for (const std::string& other : t.frame->others)
       if (other.starts_with(t.key)) out.push_back(other.substr(t.key.size()) + '"');
+  if (t.mode == Mode::text && unique(t.frame))
+    for (const std::string& item : t.frame->items) {
+      // (What needs escapes is not written here.)
+      if (item[0] != '"' || item.find('\\') != std::string::npos) continue;
+      if (const std::string_view text = std::string_view(item).substr(1); text.starts_with(t.key))
+        out.emplace_back(text.substr(t.key.size()));
+    }
   return out;
 }
 

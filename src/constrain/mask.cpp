@@ -88,18 +88,19 @@ void Masker::walk(const Walk& w, uint32_t begin, uint32_t end) {
     put(w, i);
     ++i;
     // Where a text begins.
-    if (node.byte != '"' || i == node.next || here.place < 0) continue;
-    const auto texts = places_.texts(here.place);
+    if (node.byte != '"' || i == node.next) continue;
+    const auto texts = here.place >= 0 ? places_.texts(here.place) : Places::texts_of(*here.own);
     if (!texts) continue;
-    for (size_t t = 0; t < texts->size(); ++t) walk_text(w, i, node.next, here.place, *texts, t);
+    const Matcher* own = here.place >= 0 ? nullptr : here.own.get();
+    for (size_t t = 0; t < texts->size(); ++t) walk_text(w, i, node.next, here.place, own, (*texts)[t], t);
     i = node.next;
   }
 }
 
-void Masker::walk_text(const Walk& w, uint32_t begin, uint32_t end, int32_t place, const Places::Texts& texts,
-                       size_t t) {
+void Masker::walk_text(const Walk& w, uint32_t begin, uint32_t end, int32_t place, const Matcher* own,
+                       const Places::Text& of, size_t t) {
   const auto nodes = w.trie.nodes();
-  const Matcher::Text& text = texts[t].text;
+  const Matcher::Text& text = of.text;
   const size_t depth = nodes[begin].depth - 1u;
   levels_[depth].text = text.at;
   for (uint32_t i = begin; i < end;) {
@@ -114,16 +115,18 @@ void Masker::walk_text(const Walk& w, uint32_t begin, uint32_t end, int32_t plac
     i = node.next;
     if (s == Step::dead) continue;
     const auto node_number = static_cast<uint32_t>(&node - nodes.data());
-    const auto& refused = texts[t].refused;
-    if (!refused.empty()) {
+    if (!of.refused.empty()) {
       const std::string written = w.trie.path(node_number).substr(depth);
-      if (std::find(refused.begin(), refused.end(), written) != refused.end()) continue;
+      if (std::find(of.refused.begin(), of.refused.end(), written) != of.refused.end()) continue;
     }
     const int32_t label = text.dfa->label[static_cast<size_t>(here.text.state)];
-    here.place = places_.outside(place, t, label);
+    here.place = own ? Places::kNone : places_.outside(place, t, label);
     here.blanks = 0;
     if (here.place == Places::kDead) continue;
-    if (here.place == Places::kNone) here.own = places_.at(place).outside(t, label);
+    if (here.place == Places::kNone) {
+      here.own = (own ? *own : places_.at(place)).outside(t, label);
+      if (!here.own) continue;
+    }
     if (doubtful(here)) {
       verify(w, node_number);
       continue;
@@ -160,7 +163,8 @@ PartMaskPtr Masker::part(const Matcher& at, size_t i, const Matcher::Text& text)
   if (found != parts_.end()) return found->second;
   PartMaskPtr made;
   if (text.dfa) {
-    made = mask_of_text(*trie_, text, free_[text.dfa]);
+    const auto free = free_.try_emplace(text.dfa, *text.dfa).first;
+    made = mask_of_text(*trie_, text, free->second);
   } else {
     auto all = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}, -1, {}});
     walk_part(*at.inside(i), *all);
@@ -177,9 +181,15 @@ void Masker::add_free_ends(const Matcher& at, size_t i, const Matcher::Text& tex
   if (!after) return;
   const FreeText& free = trie_->free_text(text.escapes);
   if (free.ends->nodes().empty()) return;
-  TokenMask ends(trie_->n_tokens());
-  Walk w{*free.ends, at, ends, free.length.data(), std::max<int64_t>(0, text.least - text.at.length),
-         text.most < 0 ? -1 : text.most - text.at.length};
+  if (!ends_) ends_ = std::make_unique<TokenMask>(trie_->n_tokens());
+  TokenMask& ends = *ends_;
+  ends.clear();
+  const Walk w{*free.ends,
+               at,
+               ends,
+               free.length.data(),
+               std::max<int64_t>(0, text.least - text.at.length),
+               text.most < 0 ? -1 : text.most - text.at.length};
   put_place(levels_[1], std::move(after));
   if (doubtful(levels_[1])) {
     verify(w, 0);
@@ -192,11 +202,13 @@ void Masker::add_free_ends(const Matcher& at, size_t i, const Matcher::Text& tex
   };
   for (const PartMask::Range& r : part.apart) drop(r.begin, r.end);
   for (const std::string& refused : at.refused(i))
-    if (const uint32_t node = trie_->find(refused); node != TokenTrie::kNone) drop(node, trie_->nodes()[node].next);
+    if (const uint32_t node = trie_->find(refused); node != TokenTrie::kNone)
+      drop(node, trie_->nodes()[node].next);
   out.add(ends);
 }
 
-void Masker::add_exits(const Matcher& at, size_t i, const Matcher::Text& text, const PartMask& part, TokenMask& out) {
+void Masker::add_exits(const Matcher& at, size_t i, const Matcher::Text& text, const PartMask& part,
+                       TokenMask& out) {
   const auto nodes = trie_->nodes();
   const int64_t least = text.least - text.at.length, most = text.most < 0 ? -1 : text.most - text.at.length;
   const std::vector<std::string> refused = at.refused(i);
@@ -207,7 +219,8 @@ void Masker::add_exits(const Matcher& at, size_t i, const Matcher::Text& text, c
     auto after = known.find(exit.kind);
     if (after == known.end()) after = known.emplace(exit.kind, at.outside(i, exit.kind)).first;
     if (!after->second) continue;
-    if (!refused.empty() && std::find(refused.begin(), refused.end(), trie_->path(exit.node)) != refused.end())
+    if (!refused.empty() &&
+        std::find(refused.begin(), refused.end(), trie_->path(exit.node)) != refused.end())
       continue;
     set(levels_[nodes[exit.node].depth], *after->second);
     if (after->second->doubtful()) {

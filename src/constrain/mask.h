@@ -45,8 +45,10 @@ class Masker {
   void make_room();
   TokenMaskPtr make(const Matcher& at);
   void add_text(const Matcher& at, size_t i, const Matcher::Text& text, TokenMask& out);
-  void add_free_ends(const Matcher& at, size_t i, const Matcher::Text& text, const PartMask& part, TokenMask& out);
-  void add_exits(const Matcher& at, size_t i, const Matcher::Text& text, const PartMask& part, TokenMask& out);
+  void add_free_ends(const Matcher& at, size_t i, const Matcher::Text& text, const PartMask& part,
+                     TokenMask& out);
+  void add_exits(const Matcher& at, size_t i, const Matcher::Text& text, const PartMask& part,
+                 TokenMask& out);
   PartMaskPtr part(const Matcher& at, size_t i, const Matcher::Text& text);
   void walk_part(const Matcher& inside, PartMask& out);
   void set(Level& level, const Matcher& at);
@@ -56,7 +58,9 @@ class Masker {
   bool doubtful(const Level& level) const;
   // Nodes [begin, end), whose parents' place is in levels_.
   void walk(const Walk& w, uint32_t begin, uint32_t end);
-  void walk_text(const Walk& w, uint32_t begin, uint32_t end, int32_t place, const Places::Texts& texts, size_t i);
+  // In text `t` of those of a place, or where it is not kept, of a matcher.
+  void walk_text(const Walk& w, uint32_t begin, uint32_t end, int32_t place, const Matcher* own,
+                 const Places::Text& text, size_t t);
   void verify(const Walk& w, uint32_t node);  // all that begin so, one by one
   static void put(const Walk& w, uint32_t node);
 
@@ -66,7 +70,8 @@ class Masker {
   std::unordered_map<int64_t, TokenMaskPtr> masks_;  // by place and blanks
   std::map<Matcher::PartKey, PartMaskPtr> parts_;
   std::map<const Dfa*, FreeStates> free_;
-  std::vector<Level> levels_;  // by depth in the tree
+  std::vector<Level> levels_;        // by depth in the tree
+  std::unique_ptr<TokenMask> ends_;  // of a part
 };
 
 }  // namespace ingle::constrain

@@ -50,8 +50,8 @@ class Matcher {
   struct Text {
     const Dfa* dfa = nullptr;  // null: the part is none
     StringCursor at;
-    bool escapes = false;             // may characters be written as escapes?
-    int64_t least = 0, most = -1;     // code points of the whole text; -1: no bound
+    bool escapes = false;          // may characters be written as escapes?
+    int64_t least = 0, most = -1;  // code points of the whole text; -1: no bound
     // Of a key: the labels that can still come, by state, and those of them that may.
     const std::vector<std::vector<uint64_t>>* reach = nullptr;
     std::vector<uint64_t> allowed;

@@ -52,18 +52,22 @@ int32_t Places::find_step(int32_t place, uint8_t byte) {
   return number;
 }
 
-std::shared_ptr<const Places::Texts> Places::texts(int32_t place) {
-  Entry& entry = entries_[static_cast<size_t>(place)];
-  if (entry.looked_for_texts) return entry.texts;
-  entry.looked_for_texts = true;
-  const size_t n = entry.at->n_parts();
+std::shared_ptr<const Places::Texts> Places::texts_of(const Matcher& at) {
+  const size_t n = at.n_parts();
+  if (n == 0) return nullptr;
   auto texts = std::make_shared<Texts>();
   for (size_t i = 0; i < n; ++i) {
-    Matcher::Text text = entry.at->text(i);
+    Matcher::Text text = at.text(i);
     if (!text.dfa) return nullptr;
-    texts->push_back({std::move(text), entry.at->refused(i)});
+    texts->push_back({std::move(text), at.refused(i)});
   }
-  if (n > 0) entry.texts = std::move(texts);
+  return texts;
+}
+
+std::shared_ptr<const Places::Texts> Places::texts(int32_t place) {
+  Entry& entry = entries_[static_cast<size_t>(place)];
+  if (!entry.looked_for_texts) entry.texts = texts_of(*entry.at);
+  entry.looked_for_texts = true;
   return entry.texts;
 }
 

@@ -36,6 +36,7 @@ class Places {
   };
   using Texts = std::vector<Text>;
   std::shared_ptr<const Texts> texts(int32_t place);  // null: none
+  static std::shared_ptr<const Texts> texts_of(const Matcher& at);
   // Where the text has ended; kDead, or kNone: the place is not kept.
   int32_t outside(int32_t place, size_t text, int32_t label);
   size_t size() const { return entries_.size(); }

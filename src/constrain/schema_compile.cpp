@@ -58,6 +58,7 @@ class Compiler {
     each(Type::number, [&](const Branch& b) { machine_.nodes[i].numbers.push_back(b.number); });
     each(Type::string, [&](const Branch& b) {
       StringShape shape = branches_.text(b, where(i));
+      shape.endless = is_endless(shape);
       if (!shape.text->empty()) machine_.nodes[i].strings.push_back(std::move(shape));
     });
     each(Type::array, [&](const Branch& b) {
@@ -371,6 +372,29 @@ class Compiler {
         if (o.classes[c].name < 0) o.unnamed[c / 64] |= uint64_t{1} << (c % 64);
       o.endless = is_endless(o);
     }
+  }
+
+  // By loops of a single byte, as below.
+  static bool is_endless(const StringShape& s) {
+    if (s.high != kUnbounded) return false;
+    const Dfa& dfa = *s.text;
+    const auto n = static_cast<size_t>(dfa.size()), width = static_cast<size_t>(dfa.n_classes);
+    std::vector<char> loops(n), plain(width);  // classes of bytes that need no escape
+    for (int b = 0x20; b < 256; ++b)
+      if (b != '"' && b != '\\') plain[dfa.classes[static_cast<size_t>(b)]] = 1;
+    const auto goes_on = [&](size_t at) {
+      for (size_t c = 0; c < width; ++c) {
+        const int32_t to = plain[c] ? dfa.next[at * width + c] : -1;
+        if (to >= 0 && (static_cast<size_t>(to) == at || loops[static_cast<size_t>(to)])) return true;
+      }
+      return false;
+    };
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t at = n; at-- > 0;)
+        if (!loops[at] && goes_on(at)) loops[at] = changed = true;
+    }
+    return std::find(loops.begin(), loops.end(), 0) == loops.end();
   }
 
   // By loops of a single byte; where there are others alone, false is no error.

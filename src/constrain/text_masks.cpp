@@ -44,12 +44,14 @@ Matcher::Text any(bool escapes) {
 }
 
 // By the whole tree.
-void walk_all(const TokenTrie& trie, const Matcher::Text& text, PartMask& out, std::vector<uint8_t>* lengths) {
+void walk_all(const TokenTrie& trie, const Matcher::Text& text, PartMask& out,
+              std::vector<uint8_t>* lengths) {
   Walk walk(trie, text);
   const auto nodes = trie.nodes();
   const auto note = [&](uint32_t begin, uint32_t end, int64_t n) {
     if (lengths)
-      for (const int32_t id : trie.tokens(begin, end)) (*lengths)[static_cast<size_t>(id)] = static_cast<uint8_t>(n);
+      for (const int32_t id : trie.tokens(begin, end))
+        (*lengths)[static_cast<size_t>(id)] = static_cast<uint8_t>(n);
   };
   for (uint32_t i = 0; i < nodes.size();) {
     const Step s = walk.step_to(i);
@@ -57,7 +59,8 @@ void walk_all(const TokenTrie& trie, const Matcher::Text& text, PartMask& out, s
       out.exits.push_back(walk.exit(i));
       note(i, nodes[i].next, walk.at(i).length);
     } else if (s == Step::more) {
-      for (uint32_t t = 0; t < nodes[i].n_tokens; ++t) out.inside.add(trie.tokens()[nodes[i].first_token + t]);
+      for (uint32_t t = 0; t < nodes[i].n_tokens; ++t)
+        out.inside.add(trie.tokens()[nodes[i].first_token + t]);
       note(i, i + 1, length(walk.at(i)));
     }
     i = s == Step::more ? i + 1 : nodes[i].next;
@@ -68,7 +71,7 @@ void walk_all(const TokenTrie& trie, const Matcher::Text& text, PartMask& out, s
 // is not walked.
 class MostlyFree {
  public:
-  MostlyFree(const TokenTrie& trie, const Matcher::Text& text, const FreeText& free, FreeStates& states)
+  MostlyFree(const TokenTrie& trie, const Matcher::Text& text, const FreeText& free, const FreeStates& states)
       : trie_(trie), text_(text), free_(free), states_(states), walk_(trie, text) {}
 
   PartMaskPtr run() {
@@ -89,9 +92,11 @@ class MostlyFree {
         const StringCursor& at = walk_.at(i);
         const int32_t before = any_states[node.depth - 1u];
         const bool whole = at.stage == 0 && at.open_bytes == 0;
-        const int32_t now = whole ? 0 : at.stage != 0 || before < 0 ? -1 : any_text()->step(before, node.byte);
+        const int32_t now = whole                         ? 0
+                            : at.stage != 0 || before < 0 ? -1
+                                                          : any_text()->step(before, node.byte);
         any_states[node.depth] = now;
-        if (now < 0 || states_.as(*text_.dfa, at.state) != now) {
+        if (now < 0 || states_.as(at.state) != now) {
           ++i;  // (its tokens are in all of free text)
           continue;
         }
@@ -129,7 +134,7 @@ class MostlyFree {
   const TokenTrie& trie_;
   const Matcher::Text& text_;
   const FreeText& free_;
-  FreeStates& states_;
+  const FreeStates& states_;
   Walk walk_;
   std::shared_ptr<PartMask> made_;
 };
@@ -137,14 +142,20 @@ class MostlyFree {
 }  // namespace
 
 Step step(const Matcher::Text& text, StringCursor& at, uint8_t byte) {
-  if (byte == '\\' && !text.escapes && at.stage == 0) return Step::dead;
-  const Step s = at.take(byte, *text.dfa, text.most, nullptr);
-  if (s == Step::dead || !text.reach) {
-    if (s != Step::closed) return s;
-    return at.length >= text.least ? Step::closed : Step::dead;
+  if (at.stage == 0 && byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\' && at.open_bytes == 0) {
+    at.state = text.dfa->step(at.state, byte);
+    ++at.length;
+    if (at.state < 0 || (text.most >= 0 && at.length > text.most)) return Step::dead;
+  } else {
+    if (byte == '\\' && !text.escapes && at.stage == 0) return Step::dead;
+    const Step s = at.take(byte, *text.dfa, text.most, nullptr);
+    if (s == Step::dead) return s;
+    if (s == Step::closed) {
+      if (!text.reach) return at.length >= text.least ? s : Step::dead;
+      return has(text.allowed, text.dfa->label[static_cast<size_t>(at.state)]) ? s : Step::dead;
+    }
   }
-  if (s == Step::closed)
-    return has(text.allowed, text.dfa->label[static_cast<size_t>(at.state)]) ? Step::closed : Step::dead;
+  if (!text.reach) return Step::more;
   const std::vector<uint64_t>& reach = (*text.reach)[static_cast<size_t>(at.state)];
   for (size_t w = 0; w < reach.size(); ++w)
     if (reach[w] & text.allowed[w]) return Step::more;
@@ -176,49 +187,47 @@ const TokenMask& FreeText::bounded(int64_t most) const {
   return *known;
 }
 
-int32_t FreeStates::as(const Dfa& dfa, int32_t state) {
+FreeStates::FreeStates(const Dfa& dfa) : as_(static_cast<size_t>(dfa.size()), -1) {
+  for (int32_t s = 0; s < dfa.size(); ++s)
+    if (as(s) < 0 && dfa.label[static_cast<size_t>(s)] >= 0 && dfa.step(s, 'a') == s &&
+        dfa.step(s, '0') == s && dfa.step(s, ' ') == s && dfa.step(s, '/') == s)
+      compare(dfa, s);
+}
+
+void FreeStates::compare(const Dfa& dfa, int32_t state) {
   const Dfa& any = *any_text();
-  if (as_.empty()) as_.assign(static_cast<size_t>(dfa.size()), -2);
-  if (as_[static_cast<size_t>(state)] != -2) return as_[static_cast<size_t>(state)];
   const int32_t label = dfa.label[static_cast<size_t>(state)];
-  // Most that are not are told apart by one letter.
-  bool good = label >= 0 && dfa.step(state, 'a') >= 0;
   std::map<int32_t, int32_t> like{{state, 0}};
   std::vector<int32_t> open{state};
-  while (good && !open.empty()) {
+  while (!open.empty()) {
     const int32_t s = open.back(), a = like[s];
     open.pop_back();
-    good = (a == 0 ? label : -1) == dfa.label[static_cast<size_t>(s)];
-    for (int b = 0; b < 256 && good; ++b) {
+    if ((a == 0 ? label : -1) != dfa.label[static_cast<size_t>(s)]) return;
+    for (int b = 0; b < 256; ++b) {
       const int32_t to = dfa.step(s, static_cast<uint8_t>(b)), other = any.step(a, static_cast<uint8_t>(b));
-      if (to < 0 || other < 0) {
-        good = (to < 0) == (other < 0);
-        continue;
-      }
+      if ((to < 0) != (other < 0)) return;
+      if (to < 0) continue;
       const auto [found, fresh] = like.emplace(to, other);
-      good = found->second == other && like.size() <= 64;
+      if (found->second != other || like.size() > 64) return;
       if (fresh) open.push_back(to);
     }
   }
-  if (good)
-    for (const auto& [s, a] : like) as_[static_cast<size_t>(s)] = static_cast<int8_t>(a);
-  else
-    as_[static_cast<size_t>(state)] = -1;
-  return as_[static_cast<size_t>(state)];
+  for (const auto& [s, a] : like) as_[static_cast<size_t>(s)] = static_cast<int8_t>(a);
 }
 
-PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, FreeStates& free) {
+PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, const FreeStates& free) {
   text.least = 0;
   text.most = -1;
   text.at.length = 0;
   const FreeText& all = trie.free_text(text.escapes);
   const Dfa& dfa = *text.dfa;
   const int32_t state = text.at.state;
-  if (free.as(dfa, state) == 0)
-    return std::make_shared<PartMask>(PartMask{all.all->inside, {}, dfa.label[static_cast<size_t>(state)], {}});
+  if (free.as(state) == 0)
+    return std::make_shared<PartMask>(
+        PartMask{all.all->inside, {}, dfa.label[static_cast<size_t>(state)], {}});
   int n_free = 0;  // is it free text soon?
   for (const uint8_t b : {'e', 'x', 'Q', '~'})
-    if (const int32_t to = dfa.step(state, b); to >= 0) n_free += free.as(dfa, to) >= 0;
+    if (const int32_t to = dfa.step(state, b); to >= 0) n_free += free.as(to) >= 0;
   if (n_free > 1) return MostlyFree(trie, text, all, free).run();
   auto made = std::make_shared<PartMask>(PartMask{TokenMask(trie.n_tokens()), {}, -1, {}});
   walk_all(trie, text, *made, nullptr);

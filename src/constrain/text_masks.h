@@ -1,4 +1,5 @@
-// What may come in the texts of JSON (strings and keys) up to the quote that ends them, whatever they stand in.
+// What may come in the texts of JSON (strings and keys) up to the quote that ends them, whatever they stand
+// in.
 #pragma once
 #include <array>
 #include <map>
@@ -50,17 +51,20 @@ struct FreeText {
 // A step within a text; `closed`: by a quote, where it may end.
 Step step(const Matcher::Text& text, StringCursor& at, uint8_t byte);
 
-// Which states of an automaton go on as those of any_text() do, all their texts with one label.
+// Which states of an automaton go on as those of any_text() do, all their texts with one label. Those alone
+// that a letter leaves in the same state, so that not all must be compared.
 class FreeStates {
  public:
+  explicit FreeStates(const Dfa& dfa);
   // The state of any_text() that this one is like; -1: none.
-  int32_t as(const Dfa& dfa, int32_t state);
+  int32_t as(int32_t state) const { return as_[static_cast<size_t>(state)]; }
 
  private:
-  std::vector<int8_t> as_;  // by state; -1: none, -2: not looked at
+  void compare(const Dfa& dfa, int32_t state);
+  std::vector<int8_t> as_;  // by state
 };
 
 // `text` without its bounds: these are left to who adds up the mask.
-PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, FreeStates& free);
+PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, const FreeStates& free);
 
 }  // namespace ingle::constrain

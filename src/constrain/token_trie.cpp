@@ -76,7 +76,8 @@ bool stands_between_strings(std::string_view piece) {
   const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
   for (size_t i = 0; i < piece.size();) {
     if (!letter(piece[i])) {
-      if (std::string_view(" \t\r\n,:{[-+.eE0123456789").find(piece[i]) == std::string_view::npos) return false;
+      if (std::string_view(" \t\r\n,:{[-+.eE0123456789").find(piece[i]) == std::string_view::npos)
+        return false;
       ++i;
       continue;
     }

@@ -50,7 +50,7 @@ class TokenTrie {
   std::span<const int32_t> tokens() const { return tokens_; }
   std::span<const int32_t> tokens(uint32_t begin, uint32_t end) const;  // of nodes [begin, end)
   uint32_t node_of(int32_t token) const { return node_of_[static_cast<size_t>(token)]; }  // kNone: no bytes
-  std::string path(uint32_t node) const;    // the bytes that lead there
+  std::string path(uint32_t node) const;       // the bytes that lead there
   uint32_t find(std::string_view path) const;  // the node; kNone: no token begins so
 
   // Found out when first asked for. Without and with escapes.

@@ -14,11 +14,14 @@ namespace {
 std::vector<std::string> pieces() {
   std::vector<std::string> out;
   for (int b = 0; b < 256; ++b) out.emplace_back(1, static_cast<char>(b));
-  for (const char* p :
-       {"",     "\": \"", "\",",   "\"}",      "{\"",      "\\n",    "\\u00", "ab",     "abc",
-        "true", "alse",   "12",    "1.",       "]}",       "\":{\"", "  ",    "\n  ",   "a\"",
-        "\":",  "[\"",    "\",\"", "\xC3\xA9", "\xE6\xBC", "x\xC3",  "(((",   "))",     "+1",
-        "1+",   "=\"",    "</",    "</x>",     "<x",       "x>",     "<x>a",  "a</x>b", "aa\", \"b\": 1"})
+  // clang-format off
+  for (const char* p : {
+    "", "\": \"", "\",", "\"}", "{\"", "\\n", "\\u00", "ab", "abc", "true", "alse", "12", "1.", "]}",
+    "\":{\"", "  ", "\n  ", "a\"", "\":", "[\"", "\",\"", "\xC3\xA9", "\xE6\xBC", "x\xC3", "(((", "))",
+    "+1", "1+", "=\"", "</", "</x>", "<x", "x>", "<x>a", "a</x>b", "aa\", \"b\": 1", "a\",\"a",
+    "a\":1,\"a\":", "\",\"a\"", "a\",\"b\",", "},{", "{\"a\":\"", "\"}]", "\\\"", "\\\"a\"", "a\\nb\"",
+    "          ", "            ", "\n\n\n\n\n\n\n\n", "b, ", ",ab", "é/"})
+    // clang-format on
     out.emplace_back(p);
   return out;
 }
@@ -68,13 +71,27 @@ TEST_CASE("masks of schemas offer just what goes on", "[constrain]") {
   unsigned seed = 0;
   for (
       const char* schema :
-      {"true", R"({"type": "object", "properties": {"a": {"type": "string"}, "ab": {"type": "integer"}}})",
+      {"true",
+       R"({"type": "object", "properties": {"a": {"type": "string"}, "ab": {"type": "integer"}}})",
        R"({"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}, "required": ["a"],
             "additionalProperties": false})",
        R"({"type": "array", "items": {"type": "string", "minLength": 2}})",
-       R"({"type": "string", "maxLength": 300})", R"({"type": "string", "pattern": "^a[^x]*b$"})",
-       R"({"enum": ["ab", "abc", 12, true, null]})", R"({"type": "number", "minimum": 1})",
+       R"({"type": "string", "maxLength": 300})",
+       R"({"type": "string", "pattern": "^a[^x]*b$"})",
+       R"({"enum": ["ab", "abc", 12, true, null]})",
+       R"({"type": "number", "minimum": 1})",
        R"({"type": "array", "uniqueItems": true, "items": {"enum": ["a", "ab", "b"]}})",
+       R"({"type": "array", "uniqueItems": true, "minItems": 2, "items": {"type": "string"}})",
+       R"({"type": "array", "uniqueItems": true, "items": {"type": "object", "properties": {"a": {"type": "string"}}}})",
+       R"({"type": "array", "uniqueItems": true, "items": {"type": "array", "uniqueItems": true, "items": {}}})",
+       R"({"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^a*b?$"}})",
+       R"({"type": "object", "propertyNames": {"pattern": "^[a-c]$"}})",
+       R"({"type": "object", "patternProperties": {"^a": {"type": "integer"}, "^b": false}})",
+       R"({"type": "object", "properties": {"a": {"oneOf": [{"type": "string", "minLength": 2}, {"type": "number"},
+            {"type": "object", "properties": {"b": {"const": "x"}}, "required": ["b"]},
+            {"type": "object", "properties": {"b": {"const": "ab"}}, "required": ["b"]}]}}})",
+       R"({"type": "string", "pattern": "^[a-z ]+(,[a-z ]+)*$"})",
+       R"({"type": "string", "pattern": "^[^/x]*$", "maxLength": 7})",
        R"({"anyOf": [{"type": "string", "pattern": "^a"}, {"type": "array", "items": {"type": "boolean"}}]})",
        R"({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "null"}}})"}) {
     INFO(schema);
