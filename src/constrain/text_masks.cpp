@@ -25,7 +25,7 @@ class Walk {
     return step(text_, cursors_[n.depth], n.byte);
   }
   const StringCursor& at(uint32_t node) const { return cursors_[trie_.nodes()[node].depth]; }
-  PartMask::Exit exit(uint32_t node) const {
+  PartMask::Exit end_at(uint32_t node) const {
     const StringCursor& c = at(node);
     return {node, text_.dfa->label[static_cast<size_t>(c.state)], static_cast<int32_t>(c.length)};
   }
@@ -56,7 +56,7 @@ void walk_all(const TokenTrie& trie, const Matcher::Text& text, PartMask& out,
   for (uint32_t i = 0; i < nodes.size();) {
     const Step s = walk.step_to(i);
     if (s == Step::closed) {
-      out.exits.push_back(walk.exit(i));
+      out.exits.push_back(walk.end_at(i));
       note(i, nodes[i].next, walk.at(i).length);
     } else if (s == Step::more) {
       for (uint32_t t = 0; t < nodes[i].n_tokens; ++t)
@@ -83,7 +83,7 @@ class MostlyFree {
       const TokenTrie::Node& node = nodes[i];
       const Step s = walk_.step_to(i);
       if (s == Step::closed) {
-        made_->exits.push_back(walk_.exit(i));
+        made_->exits.push_back(walk_.end_at(i));
         apart(i);
       } else if (s == Step::dead) {
         for (const int32_t id : trie_.tokens(i, node.next)) made_->inside.remove(id);
