@@ -4,6 +4,9 @@
   binaries.py exports LIBRARY   it exports ingle_* and nothing else
   binaries.py needs LIBRARY     at run time it needs the C library alone
   binaries.py size LIBRARY      without symbols it takes at most 6 MB
+  binaries.py quiet OBJECT…     our own objects and archives neither print, read the environment, end the process, nor
+                                change its signals or locale
+  binaries.py silent LIBRARY    with all that is linked in, it asks for neither streams of text nor the environment
   binaries.py weak OBJECT…      objects of instruction-set units: no weak symbol (the linker keeps one copy of such a
                                 function for the whole program, which may be the one that an older machine cannot run)
 """
@@ -48,6 +51,50 @@ def size(library):
     return 0 < found <= MOST_BYTES
 
 
+# What would print, read the environment, end the process, or change what belongs to all of it.
+PRINTING = {"printf", "fprintf", "vprintf", "vfprintf", "dprintf", "__printf_chk", "__fprintf_chk", "__vprintf_chk",
+            "__vfprintf_chk", "puts", "putchar", "putc", "fputs", "fputc", "fwrite", "perror", "stdout", "stderr",
+            "stdin", "syslog", "_ZSt4cout", "_ZSt4cerr", "_ZSt4clog", "_ZSt3cin"}
+ENVIRONMENT = {"getenv", "secure_getenv", "environ", "__environ", "setenv", "putenv", "unsetenv"}
+PROCESS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "_ZSt9terminatev", "__assert_fail", "raise", "kill", "fork",
+           "vfork", "system", "popen", "execve", "signal", "sigaction", "setlocale", "uselocale", "atexit", "chdir",
+           "umask", "srand", "rand"}
+# The C++ run-time library that is linked in says why it terminates, to a stream that it opens for nothing else.
+OF_THE_RUNTIME = {"fputs", "fputc", "fwrite", "stderr", "abort"}
+
+
+def wanted(path):
+    """(name, object) of each symbol that is looked for elsewhere."""
+    where = path
+    for line in run("nm", "--undefined-only", "-P", path).splitlines():
+        if line.endswith(":"):
+            where = line
+        elif line:
+            yield line.split()[0].split("@")[0], where
+
+
+def quiet(objects):
+    good, n = True, 0
+    for path in objects:
+        for name, where in wanted(path):
+            n += 1
+            if name in PRINTING | ENVIRONMENT | PROCESS - {"_ZSt9terminatev"}:
+                print("%s: calls %s" % (where, name))
+                good = False
+    print("%d symbols looked at" % n)
+    return good and n > 1000
+
+
+def silent(library):
+    found = {line.split()[0].split("@")[0]
+             for line in run("nm", "-D", "--undefined-only", "-P", library).splitlines() if line}
+    foreign = sorted(found & ((PRINTING | ENVIRONMENT | PROCESS) - OF_THE_RUNTIME))
+    for name in foreign:
+        print("asks for " + name)
+    print("%d symbols looked at" % len(found))
+    return not foreign and len(found) > 20
+
+
 def weak(objects):
     found = 0
     for path in objects:
@@ -62,5 +109,7 @@ def weak(objects):
 
 if __name__ == "__main__":
     mode, arguments = sys.argv[1], sys.argv[2:]
-    good = weak(arguments) if mode == "weak" else {"exports": exports, "needs": needs, "size": size}[mode](arguments[0])
+    of_many = {"weak": weak, "quiet": quiet}
+    of_one = {"exports": exports, "needs": needs, "size": size, "silent": silent}
+    good = of_many[mode](arguments) if mode in of_many else of_one[mode](arguments[0])
     sys.exit(0 if good else 1)

@@ -31,7 +31,7 @@ if(NOT INGLE_SANITIZE AND NOT INGLE_COVERAGE)
     set_tests_properties(units_without_weak_symbols PROPERTIES LABELS static)
   endif()
   if(TARGET ingle_c)
-    set(checks exports needs)
+    set(checks exports needs silent)
     if(CMAKE_BUILD_TYPE STREQUAL "Release")
       list(APPEND checks size)
     endif()
@@ -39,6 +39,14 @@ if(NOT INGLE_SANITIZE AND NOT INGLE_COVERAGE)
       ingle_check(shared_library_${check}
                   ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/binaries.py ${check} $<TARGET_FILE:ingle_c>)
     endforeach()
+    add_test(NAME library_is_quiet COMMAND_EXPAND_LISTS
+             COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/binaries.py quiet $<TARGET_FILE:ingle_static>
+                     "$<TARGET_OBJECTS:ingle_capi>")
+    set_tests_properties(library_is_quiet PROPERTIES LABELS static)
+    # Skipped where llama.cpp is not at hand.
+    add_test(NAME beside_llama COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/neighbours/beside_llama.py
+                                       $<TARGET_FILE:ingle_c> ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
+    set_tests_properties(beside_llama PROPERTIES SKIP_RETURN_CODE 77)
   endif()
 endif()
 

@@ -89,14 +89,14 @@ void print(const std::string& name, const char* container, const Result& r) {
   std::string verdict = r.wrong.empty() ? "right" : "WRONG:";
   if (!r.refused.empty()) verdict = "not supported: " + r.refused.substr(0, r.refused.find("; known"));
   for (const std::string& w : r.wrong) verdict += " " + w + ";";
-  std::printf("%-24s %-10s %10.2e %10.2e  %s\n", name.c_str(), container, r.worst, r.kl, verdict.c_str());
+  std::printf("| %-24s %-10s %10.2e %10.2e  %s\n", name.c_str(), container, r.worst, r.kl, verdict.c_str());
 }
 
 }  // namespace
 
 TEST_CASE("every family gives transformers' log-probabilities", "[golden][families]") {
   const std::string root = families_root();
-  std::printf("%-24s %-10s %10s %10s\n", "family", "container", "worst", "KL");
+  std::printf("| %-24s %-10s %10s %10s\n", "family", "container", "worst", "KL");
   const TempDir dir;
   std::set<std::string> right;
   for (const FamilyRecord& family : read_families(root)) {

@@ -15,7 +15,7 @@ TEST_CASE("instruction sets of this machine", "[kernels][emulated]") {
   std::set<std::string> isas;
   for (const MatmulRow* row : all_matmul_rows())
     if (can_run(*row, cpu)) isas.insert(row->isa);
-  for (const std::string& isa : isas) std::printf("isa %s\n", isa.c_str());
+  for (const std::string& isa : isas) std::printf("| isa %s\n", isa.c_str());
   CHECK(isas.count("plain") == 1);
   CHECK(self_test(cpu).empty());
 }
