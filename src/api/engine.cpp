@@ -203,12 +203,16 @@ bool Engine::Impl::cancel(RequestId request) {
 }
 
 // Before a step: what came in. The core is the caller's of this alone, so the lock is not needed for it.
+// Nothing is allocated once something was taken, so that no order is lost.
 void Engine::Impl::take_orders(std::unique_lock<std::mutex>& lock) {
   taken_.clear();
-  while (!inbox_.empty()) {
-    taken_.push_back(std::move(inbox_.front()));
-    inbox_.pop_front();
+  try {
+    core.expect(inbox_.size() + cancels_.size());
+  } catch (const std::exception&) {
+    lock.unlock();
+    return;  // they stay where they are until there is memory
   }
+  taken_.swap(inbox_);
   taken_cancels_.clear();
   taken_cancels_.swap(cancels_);
   told_.waiting += static_cast<int64_t>(taken_.size());
@@ -220,8 +224,10 @@ void Engine::Impl::take_orders(std::unique_lock<std::mutex>& lock) {
     const RequestId id = p.id;
     try {
       core.submit(std::move(p));
-    } catch (const std::exception& e) {
-      core.refuse(id, Error(Code::out_of_memory, "engine", e.what()));
+    } catch (const Error& e) {
+      core.refuse(id, e);
+    } catch (const std::exception&) {
+      core.refuse(id, core.no_memory());
     }
   }
   for (const RequestId id : taken_cancels_) core.cancel(id);
@@ -267,8 +273,8 @@ void Engine::Impl::work(std::unique_lock<std::mutex>& lock, double target) {
     core.step(target);
   } catch (const Error& e) {
     core.fail_all(e);
-  } catch (const std::exception& e) {
-    core.fail_all(Error(Code::out_of_memory, "engine", e.what()));
+  } catch (const std::exception&) {
+    core.fail_all(core.no_memory());
   }
   publish();
 }

@@ -166,18 +166,22 @@ void EngineCore::submit(PreparedRequest request) {
     n.cached = index_->peek(live->tokens, key_of(*live), n.prompt - 1);
     follow(n, *live);
   }
+  // The scheduler comes last: what it has taken must be known here.
+  const auto known = slots_.emplace(live->id, kNoSlot).first;
   const engine::Submitted put = scheduler_.submit(n);
   if (put.slot == kNoSlot) {
-    TokenEvent event = live->answer->finish({}, Finish::error);
-    emit(*live, std::move(event));
-    events_.back().error = std::make_shared<const Error>(
-        put.refusal == engine::Refusal::memory ? Code::out_of_memory : Code::busy, "engine",
-        "the request does not fit");
+    slots_.erase(known);
+    refuse(live->id, Error(put.refusal == engine::Refusal::memory ? Code::out_of_memory : Code::busy,
+                           "engine", "the request does not fit"));
     return;
   }
-  live->slot = put.slot;
-  slots_.emplace(live->id, put.slot);
+  known->second = live->slot = put.slot;
   live_[static_cast<size_t>(put.slot)] = std::move(live);
+}
+
+void EngineCore::expect(size_t n_requests) {
+  const size_t most = events_.size() + 2 * (slots_.size() + n_requests);
+  if (most > events_.capacity()) events_.reserve(std::max(most, 2 * events_.capacity()));
 }
 
 // Somebody who computes the beginning of this prompt, and is not done with it.
@@ -198,8 +202,16 @@ void EngineCore::follow(engine::NewRequest& n, const Live& live) const {
   }
 }
 
+std::shared_ptr<const Error> EngineCore::shared(const Error& error) const noexcept {
+  try {
+    return std::make_shared<const Error>(error);
+  } catch (const std::exception&) {
+    return no_memory_;
+  }
+}
+
 void EngineCore::refuse(RequestId id, const Error& error) {
-  EngineEvent e{id, {}, std::make_shared<const Error>(error)};
+  EngineEvent e{id, {}, shared(error)};
   e.event.finish = Finish::error;
   ++metrics_.finished[static_cast<size_t>(Finish::error)];
   events_.push_back(std::move(e));
@@ -308,11 +320,12 @@ void EngineCore::take_part(const engine::PlannedSlice& slice, size_t index) {
     if (!live.state) live.state.emplace(*pool_);
     const int64_t n = slice_length(live, slice.n_tokens);
     live.state->reserve(n);
+    if (live.tokens.size() == live.tokens.capacity()) live.tokens.reserve(2 * live.tokens.size());
     parts_.push_back({index, &live, n, live.computed() + n == live.known()});
   } catch (const Error& e) {
     denied(live, results_[index], e);
   } catch (const std::exception&) {
-    denied(live, results_[index], Error(Code::out_of_memory, "engine", "no memory for a state"));
+    denied(live, results_[index], *no_memory_);
   }
 }
 
@@ -348,10 +361,10 @@ bool EngineCore::run() {
 }
 
 void EngineCore::fail_all(const Error& error) noexcept {
-  for (const auto& live : live_) {
-    if (!live) continue;
-    const Slot slot = live->slot;
-    scheduler_.remove(slot);
+  for (size_t i = 0; i < live_.size(); ++i) {
+    const auto slot = static_cast<Slot>(i);
+    scheduler_.remove(slot);  // also what has ended in a step that it was not told of
+    if (!live_[i]) continue;
     try {
       fail_with(slot, error);
     } catch (const std::exception&) {
@@ -360,11 +373,28 @@ void EngineCore::fail_all(const Error& error) noexcept {
   }
 }
 
+// Before anything is begun: a plan changes nothing, so that the same step can be tried again. Not for ever.
+bool EngineCore::make_room(const engine::Plan& plan) {
+  try {
+    expect(0);
+    results_.assign(plan.slices.size(), {});
+    parts_.clear();
+    parts_.reserve(plan.slices.size());
+    choices_.clear();
+    choices_.reserve(plan.slices.size());
+    slices_.reserve(plan.slices.size());
+    no_room_ = 0;
+    return true;
+  } catch (const std::exception&) {
+    if (++no_room_ >= kMostDenials) throw;
+    return false;
+  }
+}
+
 void EngineCore::step(double target) {
-  // Each live request may end in this step: room for what it says cannot be wanting later.
-  events_.reserve(events_.size() + 2 * slots_.size());
   const double begin_time = now();
   const engine::Plan& plan = scheduler_.plan(begin_time, target);
+  if (!make_room(plan)) return;
   for (const Slot s : plan.expired) end(s, Finish::deadline);
   for (const Slot s : plan.hopeless)
     fail_with(s, Error(Code::out_of_memory, "engine",
@@ -376,8 +406,6 @@ void EngineCore::step(double target) {
   }
   for (const Slot s : plan.admitted) begin(*at(s));
 
-  results_.assign(plan.slices.size(), {});
-  parts_.clear();
   model_seconds_ = 0;
   int64_t tokens = 0;
   for (size_t i = 0; i < plan.slices.size(); ++i) {
@@ -399,7 +427,7 @@ void EngineCore::step(double target) {
       most_tokens_ = std::max<int64_t>(1, tokens / 2);
       if (tokens == 1 && ++out_of_memory_ >= kMostDenials) {
         results_[parts_[0].result].outcome = SliceOutcome::ended;
-        fail_with(parts_[0].live->slot, Error(Code::out_of_memory, "engine", "no memory for a step"));
+        fail_with(parts_[0].live->slot, *no_memory_);
         out_of_memory_ = 0;
       }
     }
@@ -444,7 +472,6 @@ void EngineCore::settle(const Part& part, backends::StepStatus status, std::span
 }
 
 void EngineCore::settle_all() {
-  choices_.clear();
   const auto width = static_cast<size_t>(plan_->n_vocab);
   size_t row = 0;
   for (size_t i = 0; i < parts_.size(); ++i) {
@@ -491,8 +518,8 @@ void EngineCore::deliver(Choice& c) {
       std::rethrow_exception(c.error);
     } catch (const Error& e) {
       fail_with(live.slot, e);
-    } catch (const std::exception& e) {
-      fail_with(live.slot, Error(Code::out_of_memory, "engine", e.what()));
+    } catch (const std::exception&) {
+      fail_with(live.slot, *no_memory_);
     } catch (...) {
       fail_with(live.slot, Error(Code::internal, "engine", "an exception of unknown kind"));
     }
@@ -531,16 +558,27 @@ void EngineCore::emit(Live& live, TokenEvent event) {
   events_.push_back({live.id, std::move(event), nullptr});
 }
 
+// A request's end is told even where there is no memory for the text that was held back.
+TokenEvent EngineCore::last_event(Live& live, Finish how) noexcept {
+  try {
+    return live.answer->finish({}, how);
+  } catch (const std::exception&) {
+    TokenEvent event;
+    event.finish = how;
+    return event;
+  }
+}
+
 void EngineCore::end(Slot slot, Finish how) {
   Live& live = *at(slot);
-  emit(live, live.answer->finish({}, how));
+  emit(live, last_event(live, how));
   forget(slot);
 }
 
 void EngineCore::fail_with(Slot slot, const Error& error) {
   Live& live = *at(slot);
-  emit(live, live.answer->finish({}, Finish::error));
-  events_.back().error = std::make_shared<const Error>(error);
+  emit(live, last_event(live, Finish::error));
+  events_.back().error = shared(error);
   forget(slot);
 }
 

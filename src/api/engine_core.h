@@ -57,6 +57,9 @@ class EngineCore {
   // Code::out_of_memory when the budget can never hold it.
   void check_fits(int64_t prompt, int64_t max_tokens) const;
 
+  // Room for all that these requests, and those that are there, can have to say until the owner takes the
+  // events: what comes then can end a request, but not lose its end. Throws with nothing changed.
+  void expect(size_t n_requests);
   void submit(PreparedRequest request);
   void cancel(RequestId id);
   void pause(bool paused) { scheduler_.pause(paused); }
@@ -64,6 +67,7 @@ class EngineCore {
   // fail_all() to be called. `target`: seconds that it should stay below; 0: the options' own.
   void step(double target);
   void fail_all(const Error& error) noexcept;
+  const Error& no_memory() const { return *no_memory_; }  // made beforehand
   // Ends all without an event; a step that runs on another thread ends soon.
   void stop() noexcept { stopping_ = true; }
 
@@ -117,6 +121,7 @@ class EngineCore {
   kv::PrefixKey key_of(const Live& live) const { return {live.salt, {}}; }
   int64_t slice_length(const Live& live, int64_t planned) const;
   void take_part(const engine::PlannedSlice& slice, size_t index);
+  bool make_room(const engine::Plan& plan);
   bool run();
   void settle_all();
   void settle(const Part& part, backends::StepStatus status, std::span<const float> logits);
@@ -124,6 +129,8 @@ class EngineCore {
   void choose_all();
   void deliver(Choice& choice);
   void emit(Live& live, TokenEvent event);
+  TokenEvent last_event(Live& live, Finish how) noexcept;
+  std::shared_ptr<const Error> shared(const Error& error) const noexcept;
   void end(engine::Slot slot, Finish how);  // with what was held back
   void fail_with(engine::Slot slot, const Error& error);
   void forget(engine::Slot slot) noexcept;
@@ -144,6 +151,9 @@ class EngineCore {
   std::vector<EngineEvent> events_;
   engine::Metrics metrics_;
   std::atomic<bool> stopping_{false};
+  // For an error that there is no memory for.
+  std::shared_ptr<const Error> no_memory_ =
+      std::make_shared<const Error>(Code::out_of_memory, "engine", "no memory is left");
 
   // Of the step that runs.
   std::vector<Part> parts_;
@@ -153,8 +163,8 @@ class EngineCore {
   std::vector<Choice> choices_;
   std::vector<engine::SliceResult> results_;
   double model_seconds_ = 0;
-  int64_t most_tokens_;  // of a step: fewer after one for which there was no memory
-  int out_of_memory_ = 0;
+  int64_t most_tokens_;                  // of a step: fewer after one for which there was no memory
+  int out_of_memory_ = 0, no_room_ = 0;  // steps in a row
 };
 
 }  // namespace ingle

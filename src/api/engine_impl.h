@@ -75,7 +75,7 @@ struct Engine::Impl {
   Readiness ready_;
 
   std::atomic<bool> pulling_{false}, stepping_{false};
-  std::vector<PreparedRequest> taken_;  // the owner's scratch
+  std::deque<PreparedRequest> taken_;  // the owner's scratch
   std::vector<RequestId> taken_cancels_;
   std::thread engine_thread_, notifier_thread_;
 };

@@ -4,6 +4,8 @@
 #include <ingle/ingle.h>
 
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -53,6 +55,7 @@ class Run {
 };
 
 constexpr const char* kModel = INGLE_TEST_DATA "/models/qwen2-q8_0.gguf";
+using Engine = Owned<ingle_engine, ingle_engine_release>;
 using Scenario = std::string (*)(Run&);
 
 std::string take(Text& text) {
@@ -273,6 +276,80 @@ std::string go_back_and_forth(Run& run) {
   return out + take(beams) + std::to_string(ingle_tokens_length(held));
 }
 
+// A conversation put away in the middle of an answer, and taken up again.
+std::string save_and_go_on(Run& run) {
+  static const TempDir folder;
+  const std::string path = folder.path() + "/saved";
+  Asked a = ask(run, R"({"temperature": 0})", R"({"max_tokens": 16, "ignore_end": true})");
+  ingle_event event = INGLE_EVENT_INIT;
+  for (int i = 0; i < 3; ++i)
+    run([&](auto err) { return ingle_session_next(a.session, a.sampler, &event, err); });
+  run([&](auto err) { return ingle_session_save(a.session, path.c_str(), err); });
+  std::string out = pull(run, a);  // saving has changed nothing
+  Asked b;
+  b.sampler = make_greedy();
+  run([&](auto err) { return ingle_options_create("generate", b.answer.out(), err); });
+  run([&](auto err) {
+    return ingle_options_set_json(b.answer, R"({"max_tokens": 13, "ignore_end": true})", -1, err);
+  });
+  run([&](auto err) {
+    return ingle_session_load(World::get().model, path.c_str(), nullptr, b.session.out(), err);
+  });
+  run([&](auto err) { return ingle_session_begin(b.session, b.answer, err); });
+  out += pull(run, b);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    out += entry.path().filename().string() + " " + std::to_string(entry.file_size());
+  std::filesystem::remove(path);
+  return out;
+}
+
+// Requests side by side, worked off by this thread: what a step could not get memory for is tried again, or
+// ends that request by the error, and it is asked once more.
+std::string serve(Run& run) {
+  Engine engine;
+  Options options = make_options(
+              "engine", R"({"own_thread": 0, "state_bytes": 4000000, "prefill_chunk": 8, "least_chunk": 4})"),
+          greedy = make_options("sampler", R"({"temperature": 0})"),
+          answer = make_options("generate", R"({"max_tokens": 6, "ignore_end": true, "top_logprobs": 2})");
+  run([&](auto err) { return ingle_engine_create(World::get().model, options, nullptr, engine.out(), err); });
+  ingle_request request = INGLE_REQUEST_INIT;
+  request.sampler = greedy;
+  request.generate = answer;
+  const char* const prompts[] = {"Tell me more about it", "Tell me more", "A"};
+  std::string texts[3];
+  for (bool all = false; !all;) {
+    std::map<uint64_t, size_t> asked;
+    for (size_t i = 0; i < std::size(prompts); ++i) {
+      if (!texts[i].empty()) continue;
+      request.text = prompts[i];
+      uint64_t id = 0;
+      run([&](auto err) { return ingle_engine_submit(engine, &request, &id, err); });
+      asked[id] = i;
+    }
+    for (int32_t more = 1; more != 0;)
+      run([&](auto err) { return ingle_engine_step(engine, 0, &more, err); });
+    for (uint64_t id = 1; id != 0;) {
+      ingle_event event = INGLE_EVENT_INIT;
+      ingle_error* failure = nullptr;
+      run([&](auto err) { return ingle_engine_next(engine, 0, &id, &event, &failure, err); });
+      const ingle_code died_of = ingle_error_code(failure);
+      ingle_error_release(failure);
+      if (id == 0) continue;
+      std::string& text = texts[asked.at(id)];
+      if (event.finish == INGLE_FINISH_ERROR) {
+        REQUIRE(died_of == INGLE_E_OUT_OF_MEMORY);
+        text.clear();
+        continue;
+      }
+      text.append(event.text, event.text_length);
+      text += "[" + std::to_string(event.id) + " " + std::to_string(event.logprob) + "]";
+    }
+    all = true;
+    for (const std::string& text : texts) all = all && !text.empty();
+  }
+  return texts[0] + texts[1] + texts[2];
+}
+
 std::string write_a_file(Run& run) {
   static const TempDir folder;
   const std::string to = folder.path() + "/out.gguf";
@@ -304,6 +381,8 @@ constexpr Case kCases[] = {
     {"generate", generate, 3},
     {"schema", generate_by_a_schema, 7},
     {"reasoning", reason_by_a_schema, 5},
+    {"save and load", save_and_go_on, 3},
+    {"engine", serve, 3},
 };
 
 // Every k of one fault, until it is not met any more. Returns how many were met.
@@ -348,21 +427,24 @@ TEST_CASE("memory runs out at some places of everything", "[faults]") { disturb_
 TEST_CASE("memory runs out at each place of everything", "[faults][long]") { disturb_memory(true); }
 
 TEST_CASE("reads fail, come short or are interrupted", "[faults]") {
-  const Case read{"read", load_by_reading, 1}, mapped{"map", load_a_model, 1};
+  const Case mapped{"map", load_a_model, 1};
   int64_t n = 0;
-  for (const bool onwards : {false, true}) n += disturb(read, Fault::read_error, INGLE_E_IO, onwards, 1);
-  for (const Fault harmless : {Fault::read_again, Fault::read_short})
-    n += disturb(read, harmless, INGLE_OK, false, 1);
+  for (const Case& read : {Case{"read", load_by_reading, 1}, Case{"load a session", save_and_go_on, 1}}) {
+    for (const bool onwards : {false, true}) n += disturb(read, Fault::read_error, INGLE_E_IO, onwards, 1);
+    for (const Fault harmless : {Fault::read_again, Fault::read_short})
+      n += disturb(read, harmless, INGLE_OK, false, 1);
+  }
   n += disturb(mapped, Fault::read_error, INGLE_E_IO, true, 1);
   n += disturb(mapped, Fault::map_memory, INGLE_E_OUT_OF_MEMORY, false, 1);
   WARN("failed reads: " << n);
 }
 
 TEST_CASE("the disk is full, or takes less than it is given", "[faults]") {
-  const Case write{"write", write_a_file, 1};
   int64_t n = 0;
-  for (const bool onwards : {false, true}) n += disturb(write, Fault::write_full, INGLE_E_IO, onwards, 1);
-  for (const Fault harmless : {Fault::write_again, Fault::write_short})
-    n += disturb(write, harmless, INGLE_OK, false, 1);
+  for (const Case& write : {Case{"write", write_a_file, 1}, Case{"save", save_and_go_on, 1}}) {
+    for (const bool onwards : {false, true}) n += disturb(write, Fault::write_full, INGLE_E_IO, onwards, 1);
+    for (const Fault harmless : {Fault::write_again, Fault::write_short})
+      n += disturb(write, harmless, INGLE_OK, false, 1);
+  }
   WARN("failed writes: " << n);
 }
