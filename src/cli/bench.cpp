@@ -215,7 +215,7 @@ void add_bench(Command app, Commands& commands) {
   bench.footer(
       "Examples:\n  ingle bench latency model.gguf\n  ingle bench latency model.gguf -p 128 -n 32 -t 4 "
       "--json\n  ingle bench throughput model.gguf --batch 1,4,16\n  ingle bench serve model.gguf "
-      "--workload shared-prefix --rate 2");
+      "--workload shared-prefix --rate 2\n  ingle bench cancel model.gguf");
   BenchFlags one, many, start;
   many.prompt = kBatchPrompt;
   many.gen = kBatchGen;
@@ -226,6 +226,7 @@ void add_bench(Command app, Commands& commands) {
   add_one(bench, commands, "throughput", "Many sequences that decode together", many, throughput);
   add_one(bench, commands, "startup", "From nothing to the first token", start, startup);
   add_bench_serve(bench, commands);
+  add_bench_cancel(bench, commands);
 }
 
 }  // namespace ingle::cli

@@ -68,6 +68,7 @@ Grammar load_grammar(const std::string& path);
 GenerateOptions generate_options(const SamplingFlags& flags);
 
 std::unique_ptr<Runtime> make_runtime(const Common& common);
+ModelOptions model_options(const Common& common);
 Model load_model(const Runtime& runtime, const std::string& path, const Common& common);
 // Throws Code::unsupported, naming what can be done, when messages cannot be put to the model.
 void need_chat_template(const Model& model, const std::string& path);
@@ -140,6 +141,7 @@ void add_logprobs(Command app, Commands& commands);
 void add_quantize(Command app, Commands& commands);
 void add_doctor(Command app, Commands& commands);
 void add_bench(Command app, Commands& commands);
+void add_bench_cancel(Command bench, Commands& commands);
 void add_bench_serve(Command bench, Commands& commands);
 void add_perplexity(Command app, Commands& commands);
 void add_completion(Command app, Commands& commands);

@@ -267,12 +267,17 @@ std::unique_ptr<Runtime> make_runtime(const Common& common) {
   }
 }
 
-Model load_model(const Runtime& runtime, const std::string& path, const Common& common) {
+ModelOptions model_options(const Common& common) {
   ModelOptions options;
   if (common.kernel == "ref") options.backend = "ref";
   if (!common.backend.empty()) options.backend = common.backend;
   options.state_type = common.state_type;
   options.map = !common.no_map;
+  return options;
+}
+
+Model load_model(const Runtime& runtime, const std::string& path, const Common& common) {
+  ModelOptions options = model_options(common);
   const InterruptScope scope;
   Progress bar("loading", !common.quiet);
   options.progress = [&](float fraction) {

@@ -113,6 +113,8 @@ void Sequence::feed_chunks(std::span<const int32_t> tokens, const FeedOptions& o
 }
 
 void Sequence::feed_chunk(std::span<const int32_t> tokens, const FeedOptions& options, bool last) {
+  if (options.cancel && options.cancel->load(std::memory_order_relaxed))
+    fail(Code::cancelled, "feed", "cancelled");  // short steps do not look
   const auto n = static_cast<int64_t>(tokens.size());
   const int64_t start = length();
   make_room(tokens.size());

@@ -391,6 +391,12 @@ class Bench(Case):
         out = self.ok("bench", "startup", MODEL, "-r", 2, "--json").json()
         self.assertGreater(out["first_token_s"], out["load_s"] * 0.99)
 
+    def test_cancel(self):
+        out = self.ok("bench", "cancel", MODEL, "-p", 64, "-r", 3, "--json").json()
+        self.assertEqual(out["decode_cancels"], 3)  # the others are over too soon with so small a model, perhaps
+        self.assertGreaterEqual(out["decode_cancel_ms"], 0)
+        self.assertIn(b"decode   ends", self.ok("bench", "cancel", MODEL, "-p", 8, "-r", 1).out)
+
     def test_serve(self):
         for load in (("-c", 3), ("--rate", 2000, "--burst", 3)):
             for workload in ("random", "shared-prefix", "multi-turn", "long-with-short", "tenants"):

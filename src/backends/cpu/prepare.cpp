@@ -128,7 +128,8 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
   }
   check_banks();
   if (plugin_) ask_for_ops();
-  if (options.progress) options.progress(1);
+  if (options.progress && !options.progress(1))
+    fail(Code::cancelled, plan_->checkpoint->name(), "loading was cancelled");
 }
 
 // The rows that the matrices of a bank take come in one form.
