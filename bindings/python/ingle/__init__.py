@@ -15,7 +15,7 @@ from . import _ingle
 from ._engine import Engine, EngineEvent
 from ._grammar import Grammar
 from ._model import (Answer, AnswerError, Beam, ChatFormat, Event, Finish, MemoryPlan, Message, Model, ModelInfo,
-                     OptionInfo, Parser, Runtime, Sampler, Session, Stats, TapPoint, TapRow, Tokenizer, ToolCall,
+                     OptionInfo, Parser, Runtime, Sampler, Session, Stage, Stats, TapPoint, TapRow, Tokenizer, ToolCall,
                      inspect, options, plan_memory, quantize)
 from .errors import (BusyError, CancelledError, ContextFullError, CorruptError, Error, FileError, InternalError,
                      InvalidArgumentError, NotFoundError, NumericError, OutOfMemoryError, UnsupportedError)
@@ -26,6 +26,6 @@ __all__ = [
     "Answer", "AnswerError", "Beam", "BusyError", "CancelledError", "ChatFormat", "ContextFullError", "CorruptError",
     "Engine", "EngineEvent", "Error", "Event", "FileError", "Finish", "Grammar", "InternalError", "InvalidArgumentError", "MemoryPlan", "Message", "Model", "ModelInfo",
     "NotFoundError", "NumericError", "OptionInfo", "OutOfMemoryError", "Parser", "Runtime", "Sampler", "Session",
-    "Stats", "TapPoint", "TapRow", "Tokenizer", "ToolCall", "UnsupportedError", "__version__", "inspect", "options",
+    "Stage", "Stats", "TapPoint", "TapRow", "Tokenizer", "ToolCall", "UnsupportedError", "__version__", "inspect", "options",
     "plan_memory", "quantize",
 ]

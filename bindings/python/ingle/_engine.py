@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast
 
 from . import _ingle
-from ._model import Closing, Event, Messages, Model, _event, _messages_json
+from ._model import Closing, Event, Messages, Model, Stage, _event, _messages_json
 from ._options import split
 from .errors import Error
 
@@ -57,15 +57,16 @@ class Engine(Closing):
         return self._model
 
     def submit(self, prompt: Prompt, *, parse_special: bool = False, add_special: bool = True,
-               **options: Unpack[RequestOptions]) -> int:
+               stages: Mapping[str, Stage] | None = None, **options: Unpack[RequestOptions]) -> int:
         """Takes a request for a text or token ids, and gives its number; never waits.
 
         Options are those of the sampler, of the answer, and of the schedule: ``band`` (0 to 3: 0 first), ``tenant``,
-        ``deadline_s``, ``salt``, ``keep_s``. Raises BusyError when the queue is full, with the time after which to
+        ``deadline_s``, ``salt``, ``keep_s``. ``stages`` as a :class:`Sampler` takes them. Raises BusyError when the queue is full, with the time after which to
         come again as its hint; ContextFullError, OutOfMemoryError for what can never be held.
         """
-        kinds = split(options, "request", "sampler", "generate")
-        scheduling, sampler, generate = kinds
+        scheduling, sampler, generate = split(options, "request", "sampler", "generate")
+        if stages:
+            sampler["stages"] = dict(stages)  # they run on the engine's thread
         if isinstance(prompt, (str, bytes)):
             text = prompt.encode() if isinstance(prompt, str) else prompt
             with _Counted(self):

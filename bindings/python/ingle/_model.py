@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 #: Is called with the fraction done, 0 to 1, on the thread of the call. What it raises ends the call.
 Progress = Callable[[float], object]
+#: A sampler's stage: logits, the ids that they belong to, and the ids that were accepted so far.
+Stage = Callable[[memoryview, memoryview, memoryview], object]
 #: Why an answer ended: by the model itself, a stop string, ``max_tokens``, ``cancel()``, the end of the context, or as
 #: an engine's request does: by its deadline, or since it failed.
 Finish = Literal["end", "stop", "length", "cancelled", "context", "deadline", "error"]
@@ -280,10 +282,14 @@ class Sampler:
 
     ``ingle.options("sampler")`` tells the options, their ranges and defaults; ``temperature=0`` is greedy. A value
     out of range is InvalidArgumentError, an unknown key NotFoundError with the nearest one as the hint.
+
+    ``stages`` are stages of your own, by name: ``stage(logits, ids, accepted)`` changes the logits (float32, writable)
+    of the ids (int32) that are left, in place; ``-inf`` removes one. They come where ``order`` names them, else
+    before the cuts. What a stage raises comes out of the call that chooses.
     """
 
-    def __init__(self, **options: Unpack[SamplerOptions]) -> None:
-        self._handle = _ingle.Sampler(options)
+    def __init__(self, *, stages: Mapping[str, Stage] | None = None, **options: Unpack[SamplerOptions]) -> None:
+        self._handle = _ingle.Sampler({"stages": dict(stages or {}), **options})
 
     @classmethod
     def _of(cls, handle: _ingle.Sampler) -> Sampler:
@@ -341,6 +347,17 @@ class Model(Closing):
         """Loads a file that is in memory already, for instance an ``mmap``. It is borrowed, not copied."""
         runtime, left = _runtime_for(runtime, options)
         return cls._of(_ingle.Model.load_memory(runtime._handle, data, left, progress))
+
+    @classmethod
+    def from_reader(cls, read_at: Callable[[int, int], bytes | bytearray | memoryview], size: int, *,
+                    name: str = "reader", runtime: Runtime | None = None, progress: Progress | None = None,
+                    **options: Unpack[LoadOptions]) -> Self:
+        """Loads a file of so many bytes that you read yourself: out of an archive, encrypted, from far away.
+
+        ``read_at(offset, n)`` gives just n bytes; it may be called on any thread. What it raises comes out of here.
+        """
+        runtime, left = _runtime_for(runtime, options)
+        return cls._of(_ingle.Model.load_reader(runtime._handle, read_at, size, name, left, progress))
 
     @classmethod
     def scripted(cls, text: str | None = None, /, *, runtime: Runtime | None = None,

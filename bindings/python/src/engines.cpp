@@ -29,7 +29,7 @@ template <class Set>
 uint64_t submit(const Engine& engine, const py::dict& sampler, const py::dict& generate,
                 const py::dict& scheduling, Set set) {
   const auto e = engine.slot.get();
-  const auto s = make_options("sampler", sampler), g = make_options("generate", generate),
+  const auto s = make_options("sampler", sampler, engine.raised), g = make_options("generate", generate),
              r = make_options("request", scheduling);
   ingle_request request = INGLE_REQUEST_INIT;
   request.sampler = s.get();
@@ -104,7 +104,12 @@ py::object next(const Engine& engine, int64_t timeout_ms) {
     return request != 0;
   });
   if (!found) return py::none();
-  return py::make_tuple(request, event.tuple(), failure ? exception(failure) : py::none());
+  py::object died_of = failure ? exception(failure) : py::none();
+  if (failure && engine.raised->error) {  // by a stage, which the request died of
+    died_of.attr("__cause__") = engine.raised->error->value();
+    engine.raised->error.reset();
+  }
+  return py::make_tuple(request, event.tuple(), died_of);
 }
 
 bool drain(const Engine& engine, int64_t timeout_ms) {

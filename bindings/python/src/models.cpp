@@ -1,6 +1,10 @@
 // Runtime, Model, Tokenizer, Sampler.
 #include <pybind11/stl.h>
 
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "support.h"
@@ -79,6 +83,56 @@ Model load_memory(const Runtime& runtime, const py::object& data, const py::dict
       },
       report, [] {}, [] {});
   return wrap(std::move(out), view);
+}
+
+// ---- A file that Python reads ----
+
+struct Reader {
+  py::object read_at;
+  RaisedPtr raised;
+};
+
+int32_t read_in_python(uint64_t offset, void* out, uint64_t bytes, void* user) {
+  const auto& reader = *static_cast<const Reader*>(user);
+  return into_python(*reader.raised, [&] {
+    const Bytes got(reader.read_at(offset, bytes));
+    if (static_cast<uint64_t>(got.size) != bytes)
+      throw std::invalid_argument("read_at gave " + std::to_string(got.size) + " bytes, expected " +
+                                  std::to_string(bytes));
+    std::memcpy(out, got.data, static_cast<size_t>(bytes));
+  });
+}
+
+void close_reader(void* user) {
+  const py::gil_scoped_acquire gil;
+  delete static_cast<Reader*>(user);
+}
+
+Model load_reader(const Runtime& runtime, const py::object& read_at, uint64_t size, const std::string& name,
+                  const py::dict& options, const py::object& report) {
+  const auto r = runtime.slot.get();
+  const auto o = make_options("model", options);
+  const auto raised = std::make_shared<Raised>();
+  auto kept = std::make_unique<Reader>(Reader{read_at, raised});
+  ingle_reader reader = INGLE_READER_INIT;
+  reader.size = size;
+  reader.name = name.c_str();
+  reader.read_at = read_in_python;
+  reader.close = close_reader;
+  reader.user = kept.get();
+  Owned<ingle_model> out;
+  try {
+    call_long(
+        [&](const ingle_progress* p, ingle_error** err) {
+          return ingle_model_load_reader(r.get(), &reader, o.get(), p, out.out(), err);
+        },
+        report, [] {}, [] {});
+  } catch (const py::error_already_set&) {
+    raised->rethrow();
+    throw;
+  }
+  (void)kept.release();  // the model's now
+  return wrap(std::move(out));
 }
 
 Model scripted(const Runtime& runtime, const py::dict& script) {
@@ -174,17 +228,19 @@ bool accepts(const Grammar& grammar, const std::string& text) {
   return out != 0;
 }
 
-Sampler wrap(Owned<ingle_sampler> handle) {
+Sampler wrap(Owned<ingle_sampler> handle, RaisedPtr raised = std::make_shared<Raised>()) {
   Sampler sampler;
+  sampler.raised = std::move(raised);
   sampler.slot.set(std::move(handle));
   return sampler;
 }
 
 Sampler make_sampler(const py::dict& options) {
-  const auto o = make_options("sampler", options);
+  auto raised = std::make_shared<Raised>();
+  const auto o = make_options("sampler", options, raised);
   Owned<ingle_sampler> out;
   call([&](ingle_error** err) { return ingle_sampler_create(o.get(), out.out(), err); });
-  return wrap(std::move(out));
+  return wrap(std::move(out), std::move(raised));
 }
 
 // Any buffer of float32; other numbers are converted first.
@@ -197,9 +253,14 @@ int32_t sample(const Sampler& sampler, const py::object& logits) {
       (info.size > 1 && info.strides[0] != sizeof(float)))
     throw py::type_error("logits must be one row of float32");
   int32_t out = -1;
-  call([&](ingle_error** err) {
-    return ingle_sampler_sample(s.get(), static_cast<const float*>(info.ptr), info.size, &out, err);
-  });
+  Error error;
+  ingle_code code;
+  {
+    const py::gil_scoped_release no_gil;
+    code = ingle_sampler_sample(s.get(), static_cast<const float*>(info.ptr), info.size, &out, error.out());
+  }
+  sampler.raised->rethrow();
+  check(code, error);
   return out;
 }
 
@@ -255,7 +316,7 @@ void add_sampler(py::module_& m) {
              const auto s = self.slot.get();
              Owned<ingle_sampler> out;
              call([&](ingle_error** err) { return ingle_sampler_clone(s.get(), out.out(), err); });
-             return wrap(std::move(out));
+             return wrap(std::move(out), self.raised);
            })
       .def("sample", &sample, py::arg("logits"))
       .def(
@@ -295,6 +356,8 @@ void add_models(py::module_& m) {
       .def_static("load", &load, py::arg("runtime"), py::arg("path"), py::arg("options"), py::arg("progress"))
       .def_static("load_memory", &load_memory, py::arg("runtime"), py::arg("data"), py::arg("options"),
                   py::arg("progress"))
+      .def_static("load_reader", &load_reader, py::arg("runtime"), py::arg("read_at"), py::arg("size"),
+                  py::arg("name"), py::arg("options"), py::arg("progress"))
       .def_static("scripted", &scripted, py::arg("runtime"), py::arg("script"))
       .def("info",
            [](const Model& self) {

@@ -50,26 +50,20 @@ struct Array {
 
 struct Tap {
   py::object hear;
-  std::shared_ptr<Raised> raised;  // the session's
+  RaisedPtr raised;  // the session's
 };
 
 // With a copy of the values: what is kept of them stays right.
 int32_t hear_tap(int32_t point, int64_t position, int32_t token, const float* values, int64_t n, void* user) {
-  const py::gil_scoped_acquire gil;
   const auto& tap = *static_cast<const Tap*>(user);
-  if (tap.raised->error) return 1;
-  try {
+  return into_python(*tap.raised, [&] {
     Array row(static_cast<size_t>(n));
     row.write(0, values, static_cast<size_t>(n));
     tap.hear(point, position, token, row.view());
-    return 0;
-  } catch (py::error_already_set& e) {
-    tap.raised->error.emplace(std::move(e));
-    return 1;
-  }
+  });
 }
 
-void close_tap(void* user) {
+void close_tap(void* user) {  // by calls from Python alone
   const py::gil_scoped_acquire gil;
   delete static_cast<Tap*>(user);
 }
@@ -85,14 +79,6 @@ void tap(const Session& session, const Ids& points, const py::object& hear) {
     return ingle_session_tap(s.get(), points.data(), static_cast<int64_t>(points.size()), &t, err);
   });
   if (!points.empty()) (void)kept.release();  // the session's now
-}
-
-// What a tap raised goes before the error that it became.
-void rethrow(const Session& session) {
-  if (!session.raised->error) return;
-  const py::error_already_set error = std::move(*session.raised->error);
-  session.raised->error.reset();
-  throw error;
 }
 
 void cancel(ingle_session* session) { ingle_session_cancel(session, nullptr); }
@@ -120,7 +106,7 @@ void feed(const Session& session, const py::object& report, F f) {
     call_long([&](const ingle_progress* p, ingle_error** err) { return f(s.get(), p, err); }, report,
               [&] { cancel(s.get()); }, [&] { use_up_cancel(s.get()); });
   } catch (const py::error_already_set&) {
-    rethrow(session);
+    session.raised->rethrow();
     throw;
   }
 }
@@ -135,7 +121,7 @@ void feed_tokens(const Session& session, const Ids& ids, const py::object& repor
       const py::gil_scoped_release no_gil;
       code = ingle_session_feed_tokens(s.get(), ids.data(), n, nullptr, error.out());
     }
-    rethrow(session);
+    session.raised->rethrow();
     return check(code, error);
   }
   feed(session, report, [&](ingle_session* s, const ingle_progress* p, ingle_error** err) {
@@ -165,7 +151,7 @@ void begin(const Session& session, const py::dict& options) {
 
 // f(event, err) gives an event, which is copied before another thread's call may come.
 template <class F>
-py::tuple next_event(const Session& session, F f) {
+py::tuple next_event(const Session& session, const Sampler& sampler, F f) {
   Event event;
   Error error;
   ingle_code code;
@@ -175,7 +161,9 @@ py::tuple next_event(const Session& session, F f) {
     code = f(&told, error.out());
     if (code == INGLE_OK) event = Event(told);
   }
-  rethrow(session);
+  // What was raised in Python goes before the error, or the end, that it became.
+  session.raised->rethrow();
+  sampler.raised->rethrow();
   check(code, error);
   return event.tuple();
 }
@@ -183,7 +171,7 @@ py::tuple next_event(const Session& session, F f) {
 py::tuple next(const Session& session, const Sampler& sampler) {
   const auto s = session.slot.get();
   const auto chooser = sampler.slot.get();
-  return next_event(session, [&](ingle_event* e, ingle_error** err) {
+  return next_event(session, sampler, [&](ingle_event* e, ingle_error** err) {
     return ingle_session_next(s.get(), chooser.get(), e, err);
   });
 }
@@ -191,7 +179,7 @@ py::tuple next(const Session& session, const Sampler& sampler) {
 py::tuple next_guided(const Session& session, const Session& negative, double scale, const Sampler& sampler) {
   const auto s = session.slot.get(), n = negative.slot.get();
   const auto chooser = sampler.slot.get();
-  return next_event(session, [&](ingle_event* e, ingle_error** err) {
+  return next_event(session, sampler, [&](ingle_event* e, ingle_error** err) {
     return ingle_session_next_guided(s.get(), n.get(), scale, chooser.get(), e, err);
   });
 }
@@ -225,7 +213,7 @@ py::object logits(const Session& session) {
     code = ingle_session_logits(s.get(), &last, &n, error.out());
     row.assign(last, last + n);
   }
-  rethrow(session);
+  session.raised->rethrow();
   check(code, error);
   Array out(row.size());
   out.write(0, row.data(), row.size());

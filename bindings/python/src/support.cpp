@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -58,6 +60,64 @@ void set_option(ingle_options* options, const std::string& key, const py::handle
   check(code, error);
 }
 
+bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+// ---- A sampler's stage in Python ----
+
+struct Stage {
+  py::object apply;
+  RaisedPtr raised;
+};
+
+py::object view(const py::object& bytes, const char* format) {
+  const py::object v = py::reinterpret_steal<py::object>(PyMemoryView_FromObject(bytes.ptr()));
+  if (!v) throw py::error_already_set();
+  return v.attr("cast")(format);
+}
+template <class T>
+py::object copy_of(const T* data, int64_t n, const char* format) {
+  return view(py::bytes(reinterpret_cast<const char*>(data), static_cast<size_t>(n) * sizeof(T)), format);
+}
+
+// Python gets copies, so that what it keeps of them stays right, and what it made of the logits comes back.
+int32_t apply_stage(const int32_t* accepted, int64_t n_accepted, const int32_t* ids, float* logits, int64_t n,
+                    void* user) {
+  const auto& stage = *static_cast<const Stage*>(user);
+  return into_python(*stage.raised, [&] {
+    const auto n_bytes = static_cast<size_t>(n) * sizeof(float);
+    const py::bytearray changed(reinterpret_cast<const char*>(logits), n_bytes);
+    stage.apply(view(changed, "f"), copy_of(ids, n, "i"), copy_of(accepted, n_accepted, "i"));
+    std::memcpy(logits, PyByteArray_AS_STRING(changed.ptr()), n_bytes);  // a view forbids to resize it
+  });
+}
+
+void close_stage(void* user) {
+  if (interpreter_ends()) return;
+  const py::gil_scoped_acquire gil;
+  delete static_cast<Stage*>(user);
+}
+
+void add_stages(ingle_options* options, const py::dict& stages, const RaisedPtr& raised) {
+  for (const auto& [name, apply] : stages) {
+    const auto called = name.cast<std::string>();
+    auto kept = std::make_unique<Stage>(Stage{py::reinterpret_borrow<py::object>(apply), raised});
+    ingle_stage stage = INGLE_STAGE_INIT;
+    stage.name = called.c_str();
+    stage.apply = apply_stage;
+    stage.close = close_stage;
+    stage.user = kept.get();
+    Error error;
+    check(ingle_options_add_stage(options, &stage, error.out()), error);
+    (void)kept.release();  // the options' now
+  }
+}
+
 // What the two threads of a long call tell each other.
 struct Shared {
   std::mutex mutex;
@@ -94,6 +154,26 @@ py::tuple Event::tuple() const {
   PyObject* decoded = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   if (!decoded) throw py::error_already_set();
   return py::make_tuple(id, logprob, py::reinterpret_steal<py::str>(decoded), finish, time_ms, top);
+}
+
+int32_t into_python(Raised& raised, const std::function<void()>& f) noexcept {
+  if (interpreter_ends()) return 1;
+  const py::gil_scoped_acquire gil;
+  if (raised.error) return 1;
+  try {
+    f();
+    return 0;
+  } catch (py::error_already_set& e) {
+    raised.keep(e);
+  } catch (const std::exception& e) {  // of the conversions
+    try {
+      PyErr_SetString(PyExc_TypeError, e.what());
+      throw py::error_already_set();
+    } catch (py::error_already_set& made_of_it) {
+      raised.keep(made_of_it);
+    }
+  }
+  return 1;
 }
 
 void check(ingle_code code, const Error& error) {
@@ -162,13 +242,16 @@ void call_long(const LongCall& f, const py::object& report, const std::function<
   throw std::move(*raised);
 }
 
-Owned<ingle_options> make_options(const char* kind, const py::dict& values) {
+Owned<ingle_options> make_options(const char* kind, const py::dict& values, const RaisedPtr& raised) {
   Owned<ingle_options> options;
   if (values.empty()) return options;
   Error error;
   check(ingle_options_create(kind, options.out(), error.out()), error);
   for (const auto& [key, value] : values)
-    if (!value.is_none()) set_option(options.get(), key.cast<std::string>(), value);
+    if (raised && py::isinstance<py::dict>(value) && key.cast<std::string>() == "stages")
+      add_stages(options.get(), value.cast<py::dict>(), raised);
+    else if (!value.is_none())
+      set_option(options.get(), key.cast<std::string>(), value);
   return options;
 }
 

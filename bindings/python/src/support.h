@@ -105,8 +105,29 @@ using LongCall = std::function<ingle_code(const ingle_progress*, ingle_error**)>
 void call_long(const LongCall& f, const py::object& report, const std::function<void()>& cancel,
                const std::function<void()>& after);
 
-// NULL for an empty dict. Keys whose value is None keep their default.
-Owned<ingle_options> make_options(const char* kind, const py::dict& values);
+// What a callback of Python's raised where no exception can pass; needs the GIL.
+struct Raised {
+  std::optional<py::error_already_set> error;
+  void keep(py::error_already_set& e) {
+    if (!error) error.emplace(std::move(e));
+  }
+  void rethrow() {
+    if (!error) return;
+    const py::error_already_set e = std::move(*error);
+    error.reset();
+    throw e;
+  }
+};
+using RaisedPtr = std::shared_ptr<Raised>;
+
+// A callback of the library into Python: f() with the GIL, 0 where it went well. Not while the interpreter
+// ends.
+int32_t into_python(Raised& raised, const std::function<void()>& f) noexcept;
+
+// NULL for an empty dict. Keys whose value is None keep their default. The functions under "stages", {name:
+// function}, raise into `raised`.
+Owned<ingle_options> make_options(const char* kind, const py::dict& values,
+                                  const RaisedPtr& raised = nullptr);
 
 py::str text(const Owned<ingle_text>& t);     // broken UTF-8 becomes U+FFFD
 py::bytes bytes(const Owned<ingle_text>& t);  // as it is
@@ -149,6 +170,7 @@ struct Grammar {
   Slot<ingle_grammar> slot{"the grammar"};
 };
 struct Sampler {
+  RaisedPtr raised = std::make_shared<Raised>();  // by its stages; its copies' too
   Slot<ingle_sampler> slot{"the sampler"};
 };
 // `keep` is what the weights are borrowed from. It stays after close(), for calls on other threads may still
@@ -157,17 +179,14 @@ struct Model {
   py::object keep;
   Slot<ingle_model> slot{"the model"};
 };
-// What a callback raised where no exception can pass.
-struct Raised {
-  std::optional<py::error_already_set> error;
-};
 struct Session {
   py::object keep;
-  std::shared_ptr<Raised> raised = std::make_shared<Raised>();  // by its tap
+  RaisedPtr raised = std::make_shared<Raised>();  // by its tap
   Slot<ingle_session> slot{"the session"};
 };
 struct Engine {
   py::object keep;
+  RaisedPtr raised = std::make_shared<Raised>();  // by its requests' stages
   Slot<ingle_engine> slot{"the engine"};
 };
 struct Parser {
