@@ -408,3 +408,23 @@ TEST_CASE("looks_like_gguf needs no more than the magic", "[gguf]") {
     CHECK(looks_like_gguf(*behind_reader(bytes)) == expected);
   }
 }
+
+// ggml-org/llama.cpp#24884: files of 37 bytes, of one key and nothing else.
+TEST_CASE("a file of one empty key is refused, whatever its value", "[gguf][malformed]") {
+  for (uint32_t type = 0; type <= 12; ++type) {
+    CAPTURE(type);
+    GgufFile file;
+    file.alignment = 0;
+    std::string value(type == 8 || type >= 10 ? 8 : 4, '\0');
+    if (type == 9) value = array(4, 1, le(1u));
+    add(file, "", type, value);
+    const std::string bytes = file.bytes();
+    check_refused([&] { open_gguf({in_memory(bytes)}, types()); }, Code::corrupt, {"key is empty"});
+    // Cut off within the value too.
+    for (size_t n = 0; n < bytes.size(); ++n) {
+      const std::string cut(bytes, 0, n);
+      const Error error = tests::error_of([&] { open_gguf({in_memory(cut)}, types()); });
+      CHECK((error.code() == Code::corrupt || error.code() == Code::unsupported));
+    }
+  }
+}

@@ -1,6 +1,8 @@
 // What other engines got wrong, by public reports: one test for each kind, on the vocabulary of the report
 // where it is at hand, and on small ones.
 #include "hf_folder.h"
+#include "made_vocab.h"
+#include "support/errors.h"
 
 using namespace ingle;
 using namespace ingle::tests;
@@ -105,4 +107,25 @@ TEST_CASE("a role token that takes the white space behind it does so") {  // mic
   };
   CHECK(show(made(R"("rstrip":true)")->encode(text, {.parse_special = true})) == "3 1 4 5 2 ");
   CHECK(show(made(R"("rstrip":false)")->encode(text, {.parse_special = true})) == "3 0 1 4 0 5 0 2 ");
+}
+
+TEST_CASE(
+    "a vocabulary without BOS gets none, and one that is no id is refused") {  // ggml-org/llama.cpp#7898
+  if (const auto t = real("qwen2")) {
+    CHECK_FALSE(t->special().add_bos);
+    CHECK(t->encode("Hello", {.add_special = true}) == t->encode("Hello", {}));
+  }
+  MadeCheckpoint c = made_bpe();
+  c.set("pre", "qwen2");
+  const auto none = text::load_gguf_tokenizer(c);
+  CHECK_FALSE(none->special().bos);
+  CHECK(show(none->encode("ab", {.add_special = true})) == "4 ");
+  c.set_bool("add_bos_token", true);
+  CHECK(error_of([&] { text::load_gguf_tokenizer(c); }).code() == Code::corrupt);
+  for (const int64_t id : {int64_t{10}, int64_t{-1}, int64_t{1} << 40}) {
+    c.set_id("bos_token_id", id);
+    CHECK(error_of([&] { text::load_gguf_tokenizer(c); }).code() == Code::corrupt);
+  }
+  c.set_id("bos_token_id", 7);
+  CHECK(show(text::load_gguf_tokenizer(c)->encode("ab", {.add_special = true})) == "7 4 ");
 }
