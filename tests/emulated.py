@@ -60,7 +60,7 @@ def compile_for_arm(work):
     tests = [os.path.join(SOURCE, "tests", f) for f in
              ("support/main.cpp", "kernels/matmul_rows.cpp", "kernels/matmul_passes.cpp", "kernels/machine_isas.cpp")]
     launcher = [shutil.which("ccache")] if shutil.which("ccache") else []
-    flags = ["-std=c++20", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Wshadow", "-Wno-missing-field-initializers",
+    flags = ["-std=c++20", "-O2", "-ffunction-sections", "-fdata-sections", "-ffp-contract=off", "-Wall", "-Wextra", "-Wshadow", "-Wno-missing-field-initializers",
              "-I" + os.path.join(SOURCE, "src"), "-I" + os.path.join(SOURCE, "include"), "-I" + os.path.join(SOURCE, "tests"),
              "-isystem", work, '-DINGLE_TEST_DATA="%s"' % os.path.join(SOURCE, "tests", "data"),
              '-DINGLE_SOURCE_DIR="%s"' % SOURCE]
@@ -82,7 +82,8 @@ def compile_for_arm(work):
         if len(fields) > 1 and fields[1] in "WVu":
             sys.exit("FAILED: a weak symbol in an instruction-set unit: " + line)
     program = os.path.join(work, "test_kernels")
-    run(COMPILER, "-static", "-o", program, *objects)
+    # Weights need rooms that are not compiled here, but no kernel calls them.
+    run(COMPILER, "-static", "-Wl,--gc-sections", "-o", program, *objects)
     return program
 
 

@@ -107,7 +107,8 @@ kv::StateType state_type_of(const std::string& name, const backends::Backend& ba
   if (name == "f32") return kv::StateType::f32;
   if (name == "f16") return kv::StateType::f16;
   if (name == "bf16") return kv::StateType::bf16;
-  fail(Code::invalid_argument, "option state_type", format("is '{}', expected f32, f16 or bf16", name));
+  if (name == "q8") return kv::StateType::q8;
+  fail(Code::invalid_argument, "option state_type", format("is '{}', expected f32, f16, bf16 or q8", name));
 }
 
 Model Model::load(const Runtime& runtime, const std::string& path, const ModelOptions& options) {

@@ -98,6 +98,10 @@ struct StoreKv {
   Id part;
   int32_t layer;  // within the part
   HeadShape heads;
+  // Taken from every key before its 8-bit codes are made, [n_kv_heads][dk]: what all keys of a layer have in
+  // common would use up the codes, and adds the same to each logit of a query, which its softmax does not
+  // see.
+  Id k_center = kNone;
 };
 struct Attend {
   Id q, out;
@@ -255,6 +259,7 @@ struct AttentionInput {  // norm → q, k, v → per-head norms → rope → k a
   Id part;
   int32_t layer;
   HeadShape heads;
+  Id k_center = kNone;  // as StoreKv's
 };
 struct ProjectResidual {  // x += post(w in)
   Id in, x;

@@ -236,6 +236,23 @@ GraphBuilder::StateSlot GraphBuilder::state(kv::PartKind kind, const HeadShape& 
   return {static_cast<Id>(plan_.parts.size() - 1), 0};
 }
 
+// Pairs that turn by less than a radian in this many tokens count as still: the largest biases are on those.
+constexpr double kStillFor = 1000;
+
+Id GraphBuilder::key_center(Id bias, Id rotation, const HeadShape& heads) {
+  if (bias == kNone || state_type_ != kv::StateType::q8) return kNone;
+  std::vector<float> center = plan_.vectors[static_cast<size_t>(bias)].values;
+  if (rotation != kNone) {
+    const std::vector<double>& turns = plan_.rotations[static_cast<size_t>(rotation)].inverse_frequency;
+    const auto pairs = static_cast<int64_t>(turns.size());
+    for (int64_t h = 0; h < heads.n_kv_heads; ++h)
+      for (int64_t i = 0; i < 2 * pairs; ++i)
+        if (turns[static_cast<size_t>(i % pairs)] * kStillFor >= 1)
+          center[static_cast<size_t>(h * heads.dk + i)] = 0;
+  }
+  return made_vector(std::move(center));
+}
+
 GraphBuilder::StateSlot GraphBuilder::recurrent_state(int64_t n_heads, int64_t dk, int64_t dv) {
   for (size_t i = 0; i < plan_.parts.size(); ++i) {
     kv::PartSpec& p = plan_.parts[i];

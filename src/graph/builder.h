@@ -66,6 +66,9 @@ class GraphBuilder {
     int32_t layer;
   };
   StateSlot state(kv::PartKind kind, const HeadShape& heads, int64_t window);
+  // What keys have in common, for StoreKv: their bias, as far as a rotation leaves it where it is. kNone
+  // without a bias, and where the state holds floats.
+  Id key_center(Id bias, Id rotation, const HeadShape& heads);
   // The same of state that every token replaces: heads of [dk, dv] values.
   StateSlot recurrent_state(int64_t n_heads, int64_t dk, int64_t dv);
   void limit_positions(int64_t n) { plan_.n_positions = n; }

@@ -24,7 +24,7 @@ class Expander {
       emit(op::Rope{o.q, o.rotation, o.heads.n_heads, o.heads.dk});
       emit(op::Rope{k, o.rotation, o.heads.n_kv_heads, o.heads.dk});
     }
-    emit(op::StoreKv{k, v, o.part, o.layer, o.heads});
+    emit(op::StoreKv{k, v, o.part, o.layer, o.heads, o.k_center});
   }
 
   void operator()(const op::ProjectResidual& o) { project(o.in, o.x, o.w, o.post); }

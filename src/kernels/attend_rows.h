@@ -538,7 +538,7 @@ void store_q8(const KvStoreArgs* a) {
   float turned[kChunk];
   const int64_t b = turned_together(a->dk);
   const auto turned_run = [&](int64_t d) {
-    for (int64_t i = 0; i < b; ++i) turned[i] = a->k[d + i];
+    for (int64_t i = 0; i < b; ++i) turned[i] = a->k_center ? a->k[d + i] - a->k_center[d + i] : a->k[d + i];
     turn(turned, b, b);
   };
   int32_t top = 0;

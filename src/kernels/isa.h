@@ -77,11 +77,12 @@ enum : int32_t { kPageTokens = 32, kSplitTokens = 256 };
 struct KvStoreArgs {
   int32_t type;
   int64_t dk, dv;
-  int64_t slot;     // position % 32
-  const float* k;   // [dk], after RoPE
-  const float* v;   // [dv]
-  uint8_t* k_tile;  // [dk][32]
-  uint8_t* v_tile;  // [32][dv]
+  int64_t slot;                     // position % 32
+  const float* k;                   // [dk], after RoPE
+  const float* v;                   // [dv]
+  uint8_t* k_tile;                  // [dk][32]
+  uint8_t* v_tile;                  // [32][dv]
+  const float* k_center = nullptr;  // [dk]: kKvQ8 takes it from the key first, where it is given
 };
 
 // Query rows that share one kv head of one sequence. Row r sees the keys at positions [first[r], last[r]]

@@ -194,6 +194,9 @@ class DecoderBuild {
     in.part = slot.part;
     in.layer = slot.layer;
     in.heads = h;
+    // A cap and a sink see the logits themselves.
+    if (a.softcap == 0 && !a.sinks && qk_norm_of(a).kind == NormKind::none)
+      in.k_center = b_.key_center(in.wk.bias, in.rotation, h);
     if (is_usual(a))
       b_.emit(in);
     else
@@ -257,7 +260,7 @@ class DecoderBuild {
     if (const Temperature& t = a.temperature; t.beta != 0)
       b_.emit(op::ScaleByPosition{in.q, static_cast<float>(t.beta), static_cast<int32_t>(t.span),
                                   static_cast<int32_t>(t.offset)});
-    b_.emit(op::StoreKv{k, v, in.part, in.layer, h});
+    b_.emit(op::StoreKv{k, v, in.part, in.layer, h, in.k_center});
   }
 
   // x += scale * post(w in)

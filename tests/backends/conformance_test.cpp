@@ -25,6 +25,7 @@ struct Shapes {
   HeadShape heads{6, 2, 13, 7};
   int64_t rotated = 10, window = 0;
   kv::StateType state = kv::StateType::f32;
+  bool centered = false;  // keys, which is to say that their bias is large
   NormKind norm = NormKind::rms;
   bool bias = false, head_norms = false, post_norms = false;
   float softcap = 0, embed_scale = 1;
@@ -63,6 +64,10 @@ backends::Plan make_plan(const Shapes& s, uint32_t seed = 1) {
       in.part = 0;
       in.layer = layer;
       in.heads = h;
+      if (s.centered) {
+        in.wk.bias = in.k_center = m.vector(h.n_kv_heads * h.dk, 0);
+        for (float& v : m.plan.vectors[static_cast<size_t>(in.k_center)].values) v *= 100;
+      }
       m.plan.ops.push_back(in);
       const float scale = 1 / std::sqrt(static_cast<float>(h.dk));
       op::Attend attend{q, attended, 0, layer, h, scale, s.softcap};
@@ -238,12 +243,28 @@ TEST_CASE("fused ops equal their expansions for every option", "[backends]") {
 }
 
 TEST_CASE("state types round alike on every backend", "[backends]") {
-  for (const kv::StateType type : {kv::StateType::f16, kv::StateType::bf16}) {
+  for (const kv::StateType type : {kv::StateType::f16, kv::StateType::bf16, kv::StateType::q8}) {
     CAPTURE(static_cast<int>(type));
     Shapes s;
     s.state = type;
     // Float noise before the rounding may move a value to the next step of its type.
-    check_conforms(s, type == kv::StateType::f16 ? 5e-5 : 4e-4);
+    check_conforms(s, type == kv::StateType::f16 ? 5e-5 : type == kv::StateType::bf16 ? 4e-4 : 1e-3);
+  }
+}
+
+TEST_CASE("8-bit keys are told apart beside what they have in common", "[backends]") {
+  Shapes s;
+  s.rotated = 0;
+  s.centered = true;
+  const auto outcome = [&](kv::StateType type, const char* backend) {
+    s.state = type;
+    Running on(make_plan(s), backend);
+    return run_script(on, s.vocab);
+  };
+  const std::vector<float> exact = outcome(kv::StateType::f32, "ref");
+  for (const char* backend : {"ref", "cpu"}) {
+    CAPTURE(backend);
+    CHECK(row_error(exact, outcome(kv::StateType::q8, backend), s.width) < 0.02);
   }
 }
 

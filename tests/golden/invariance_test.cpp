@@ -23,15 +23,18 @@ std::vector<int32_t> some_ids(size_t n, int64_t n_vocab, uint32_t seed) {
 
 struct File {
   std::string label, path;
+  std::optional<kv::StateType> state = {};
 };
 std::vector<File> tiny_files(const TempDir& dir) {
   return {{"llama3 f32", data_path("models/llama3/model-f32.gguf")},
           {"llama3 q8_0", data_path("models/llama3/model-q8_0.gguf")},
           {"qwen2 q8_0", data_path("models/qwen2-q8_0.gguf")},
+          {"qwen2 q8_0, 8-bit state", data_path("models/qwen2-q8_0.gguf"), kv::StateType::q8},
           {"qwen3 f32", data_path("models/qwen3/model-f32.gguf")},
           {"gemma3 f32", data_path("models/gemma3_text/model-f32.gguf")},
           {"gemma3 q8_0", data_path("models/gemma3_text/model-q8_0.gguf")},
           {"mistral_sw f32", make_gguf("mistral_sw", dir)},
+          {"mistral_sw f32, 8-bit state", make_gguf("mistral_sw", dir), kv::StateType::q8},
           // Recurrent state: gated delta net, Mamba 2 beside attention, Mamba, short convolutions.
           {"qwen3_5_text bf16", data_path("golden/arch/qwen3_5_text")},
           {"falcon_h1 f32", data_path("golden/arch/falcon_h1")},
@@ -109,12 +112,12 @@ std::vector<float> logits_among_others(Loaded& model, const std::vector<int32_t>
 
 void check_invariance(const File& file, const std::string& backend, const std::vector<int32_t>& ids,
                       std::initializer_list<int64_t> chunks) {
-  Loaded one(file.path, {.backend = backend, .threads = 1});
+  Loaded one(file.path, {.backend = backend, .threads = 1, .state_type = file.state});
   const int64_t n_vocab = one.plan().n_vocab;
   const std::vector<float> expected = logits_of(one, ids, 1);
   for (const int threads : {1, 2, 3}) {
     CAPTURE(file.label, backend, threads);
-    Loaded model(file.path, {.backend = backend, .threads = threads});
+    Loaded model(file.path, {.backend = backend, .threads = threads, .state_type = file.state});
     for (const int64_t chunk : chunks) {
       CAPTURE(chunk);
       CHECK(first_difference(expected, logits_of(model, ids, chunk), n_vocab) == -1);
@@ -124,7 +127,7 @@ void check_invariance(const File& file, const std::string& backend, const std::v
 }
 
 void check_kernels(const File& file, const std::vector<int32_t>& ids) {
-  Loaded best(file.path, {.backend = "cpu", .threads = 2});
+  Loaded best(file.path, {.backend = "cpu", .threads = 2, .state_type = file.state});
   const std::vector<float> expected = logits_of(best, ids, 64);
   for (const std::string kernel : {"plain", "avx2", "avx512", "avx512vnni"}) {
     CAPTURE(file.label, kernel);
@@ -135,7 +138,7 @@ void check_kernels(const File& file, const std::vector<int32_t>& ids) {
       WARN("skipped: this processor lacks " << kernel);
       continue;
     }
-    Loaded model(file.path, {.backend = "cpu", .threads = 2, .kernel = kernel});
+    Loaded model(file.path, {.backend = "cpu", .threads = 2, .kernel = kernel, .state_type = file.state});
     CHECK(first_difference(expected, logits_of(model, ids, 64), model.plan().n_vocab) == -1);
     CHECK(first_difference(expected, logits_of(model, ids, 1), model.plan().n_vocab) == -1);
   }
@@ -170,7 +173,7 @@ TEST_CASE("forked and truncated sequences go on with the same bits", "[golden]")
           file.label != "qwen3_5_text bf16" && file.label != "lfm2 f32")
         continue;
       CAPTURE(file.label, backend);
-      Loaded model(file.path, {.backend = backend});
+      Loaded model(file.path, {.backend = backend, .state_type = file.state});
       const std::vector<int32_t> head = some_ids(75, 256, 3), left = some_ids(40, 256, 4),
                                  right = some_ids(33, 256, 5);
       const auto fresh = [&](std::span<const int32_t> tail) {

@@ -44,8 +44,9 @@ class Counting final : public formats::Checkpoint {
 };
 
 GraphBuilder builder_over(std::vector<formats::TensorInfo> tensors,
-                          formats::Naming naming = formats::Naming::gguf) {
-  return GraphBuilder(std::make_shared<Counting>(std::move(tensors), naming), kv::StateType::f16);
+                          formats::Naming naming = formats::Naming::gguf,
+                          kv::StateType state = kv::StateType::f16) {
+  return GraphBuilder(std::make_shared<Counting>(std::move(tensors), naming), state);
 }
 TensorName both(const std::string& name) { return {name, name}; }
 
@@ -167,6 +168,24 @@ TEST_CASE("equal rotations share an id", "[graph]") {
   CHECK(b.rotation({{1}, 1}) != one);
   CHECK(b.rotation({{1, 0.5}, 1}) == one);
   CHECK(b.finish(1, 1).rotations.size() == 4);
+}
+
+TEST_CASE("keys in 8 bits are centered by their bias where rotations leave it", "[graph]") {
+  const HeadShape heads{2, 2, 5, 5};
+  const std::vector<double> turns = {1, 1e-6};  // of values 0 and 2, 1 and 3
+  for (const kv::StateType type : {kv::StateType::f16, kv::StateType::q8}) {
+    GraphBuilder b = builder_over({{"a", kF32, {10}}}, formats::Naming::gguf, type);
+    const Id bias = b.vector(both("a"), 10), rotation = b.rotation({.inverse_frequency = turns});
+    const Id turned = b.key_center(bias, rotation, heads), still = b.key_center(bias, kNone, heads);
+    CHECK(b.key_center(kNone, rotation, heads) == kNone);
+    CHECK((turned == kNone) == (type == kv::StateType::f16));
+    if (turned == kNone) continue;
+    const backends::Plan plan = b.finish(1, 1);
+    CHECK(plan.vectors[static_cast<size_t>(turned)].values ==
+          std::vector<float>{0, 1, 0, 3, 4, 0, 6, 0, 8, 9});
+    CHECK(plan.vectors[static_cast<size_t>(still)].values ==
+          std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  }
 }
 
 TEST_CASE("layers of equal shape and window share a part of the state", "[graph]") {

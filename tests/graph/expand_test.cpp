@@ -43,6 +43,7 @@ op::AttentionInput attention_input() {
   in.part = 1;
   in.layer = 5;
   in.heads = {4, 2, 3, 3};
+  in.k_center = 2;
   return in;
 }
 
@@ -84,6 +85,7 @@ TEST_CASE("attention's input expands", "[graph]") {
   CHECK(store.v == v.out);
   CHECK(store.part == 1);
   CHECK(store.layer == 5);
+  CHECK(store.k_center == 2);
 
   in.q_norm = in.k_norm = kRms;
   const backends::Plan normed = graph::expand(plan_of({in}), kNothing);

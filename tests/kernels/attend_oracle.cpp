@@ -166,6 +166,19 @@ TEST_CASE("8-bit state is the nearest code under a scale for each token", "[atte
     for (size_t i = 0; i < 19; ++i) CHECK(s.k[i] == 0.0f);
     CHECK(std::isnan(s.v[0]));
     CHECK(std::isnan(s.v[36]));
+    // What is common to all keys is taken from them first.
+    std::vector<float> key(19), center(19), value(35);
+    for (size_t i = 0; i < 19; ++i) center[i] = 1000.0f + static_cast<float>(i), key[i] = center[i] + 0.25f;
+    std::vector<uint8_t> plain(idx(35 + 19) * 40), taken = plain;
+    std::vector<float> rest(19, 0.25f);
+    const auto put = [&](std::vector<uint8_t>& to, const std::vector<float>& k, const float* c) {
+      const KvStoreArgs args{kKvQ8, 19, 35, 3, k.data(), value.data(), to.data(), to.data() + 19 * 32 + 64,
+                             c};
+      row->kv_store(&args);
+    };
+    put(plain, rest, nullptr);
+    put(taken, key, center.data());
+    CHECK(plain == taken);
   }
 }
 

@@ -43,7 +43,7 @@ void CpuStep::operator()(const op::AttentionInput& o) {
     float *q = row(o.q, r), *k = ws.k.as<float>() + r * wk.n;
     heads(q, o.heads.n_heads, o, o.q_norm, r);
     heads(k, o.heads.n_kv_heads, o, o.k_norm, r);
-    store(o.part, o.layer, o.heads, r, k, ws.v.as<float>() + r * wv.n);
+    store(o, r, k, ws.v.as<float>() + r * wv.n);
   });
 }
 
@@ -58,12 +58,13 @@ void CpuStep::heads(float* x, int64_t n_heads, const op::AttentionInput& o, cons
                ws.sines[i].as<float>() + r * pairs);
 }
 
-void CpuStep::store(Id part_id, int32_t layer, const HeadShape& heads, int64_t r, const float* k,
-                    const float* v) const {
-  const kv::PartSpec& part = p.plan().parts[static_cast<size_t>(part_id)];
+template <class Op>
+void CpuStep::store(const Op& o, int64_t r, const float* k, const float* v) const {
+  const kv::PartSpec& part = p.plan().parts[static_cast<size_t>(o.part)];
+  const HeadShape& heads = o.heads;
+  const float* center = p.vector(o.k_center);
   const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
-  const auto pages =
-      batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(part_id));
+  const auto pages = batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
   auto* page = reinterpret_cast<uint8_t*>(pages[static_cast<size_t>(token.position / kv::kPageTokens)]);
   for (int64_t h = 0; h < heads.n_kv_heads; ++h) {
     const kernels::KvStoreArgs args{static_cast<int32_t>(part.type),
@@ -72,11 +73,14 @@ void CpuStep::store(Id part_id, int32_t layer, const HeadShape& heads, int64_t r
                                     token.position % kv::kPageTokens,
                                     k + h * heads.dk,
                                     v + h * heads.dv,
-                                    page + part.k_offset(layer, h),
-                                    page + part.v_offset(layer, h)};
+                                    page + part.k_offset(o.layer, h),
+                                    page + part.v_offset(o.layer, h),
+                                    center ? center + h * heads.dk : nullptr};
     p.vec().kv_store(&args);
   }
 }
+
+template void CpuStep::store(const op::StoreKv& o, int64_t r, const float* k, const float* v) const;
 
 // Chunks are (run of rows of one slice) × (kv head); the query heads of a kv head share each load of K and
 // V.

@@ -234,8 +234,9 @@ struct CpuStep {
   void angles();
   void give_points(size_t next_op);
   void heads(float* x, int64_t n_heads, const op::AttentionInput& o, const NormSpec& spec, int64_t r) const;
-  void store(Id part_id, int32_t layer, const HeadShape& heads, int64_t r, const float* k,
-             const float* v) const;
+  // o: AttentionInput or StoreKv
+  template <class Op>
+  void store(const Op& o, int64_t r, const float* k, const float* v) const;
   void attend_tile(const op::Attend& o, const Slice& slice, int64_t row0, int64_t n_rows,
                    int64_t kv_head) const;
   template <class F>

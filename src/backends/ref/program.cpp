@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/ref/step.h"
+#include "backends/ref/tile.h"
 #include "backends/weights.h"
 #include "core/error.h"
 #include "kernels/vec.h"
@@ -52,37 +53,6 @@ std::unique_ptr<Workspace> RefProgram::make_workspace(int64_t max_tokens, int64_
   for (const PlanRotation& r : plan_->rotations)
     ws->frequencies.reserve(std::max(ws->frequencies.capacity(), r.inverse_frequency.size()));
   return ws;
-}
-
-float load_state(kv::StateType type, const std::byte* base, int64_t i) {
-  if (type == kv::StateType::f32) {
-    float v;
-    std::memcpy(&v, base + i * 4, 4);
-    return v;
-  }
-  uint16_t h;
-  std::memcpy(&h, base + i * 2, 2);
-  if (type == kv::StateType::f16) return kernels::half_to_float(h);
-  const uint32_t bits = uint32_t{h} << 16;
-  float v;
-  std::memcpy(&v, &bits, 4);
-  return v;
-}
-
-void store_state(kv::StateType type, std::byte* base, int64_t i, float v) {
-  if (type == kv::StateType::f32) {
-    std::memcpy(base + i * 4, &v, 4);
-    return;
-  }
-  uint16_t h;
-  if (type == kv::StateType::f16) {
-    h = kernels::float_to_half(v);
-  } else {
-    uint32_t bits;
-    std::memcpy(&bits, &v, 4);
-    h = static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-  }
-  std::memcpy(base + i * 2, &h, 2);
 }
 
 float activate(Activation act, float x) {
@@ -201,7 +171,21 @@ void RefStep::operator()(const op::Rope& o) const {
   }
 }
 
+namespace {
+
+template <class Op>
+StateTile key_tile(const Op& o, const kv::PartSpec& part, std::byte* page, int64_t head) {
+  return {part.type, page + part.k_offset(o.layer, head), o.heads.dk, true};
+}
+template <class Op>
+StateTile value_tile(const Op& o, const kv::PartSpec& part, std::byte* page, int64_t head) {
+  return {part.type, page + part.v_offset(o.layer, head), o.heads.dv, false};
+}
+
+}  // namespace
+
 void RefStep::operator()(const op::StoreKv& o) const {
+  const float* center = vector(o.k_center);
   const kv::PartSpec& part = p.plan_->parts[static_cast<size_t>(o.part)];
   for (int64_t r = 0; r < n; ++r) {
     const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
@@ -210,12 +194,9 @@ void RefStep::operator()(const op::StoreKv& o) const {
     std::byte* page = pages[static_cast<size_t>(token.position / kv::kPageTokens)];
     const int64_t slot = token.position % kv::kPageTokens;
     for (int64_t h = 0; h < o.heads.n_kv_heads; ++h) {
-      for (int64_t i = 0; i < o.heads.dk; ++i)
-        store_state(part.type, page + part.k_offset(o.layer, h), i * kv::kPageTokens + slot,
-                    row(o.k, r)[h * o.heads.dk + i]);
-      for (int64_t i = 0; i < o.heads.dv; ++i)
-        store_state(part.type, page + part.v_offset(o.layer, h), slot * o.heads.dv + i,
-                    row(o.v, r)[h * o.heads.dv + i]);
+      key_tile(o, part, page, h)
+          .store(slot, row(o.k, r) + h * o.heads.dk, center ? center + h * o.heads.dk : nullptr);
+      value_tile(o, part, page, h).store(slot, row(o.v, r) + h * o.heads.dv, nullptr);
     }
   }
 }
@@ -231,14 +212,15 @@ void RefStep::attend_one(const op::Attend& o, int64_t r, int64_t head) const {
   const int64_t kv_head = head / (o.heads.n_heads / o.heads.n_kv_heads);
   const int64_t first = first_seen(o, part, token.position);
   const float* slopes = vector(o.slopes);
-  const float* q = row(o.q, r) + head * o.heads.dk;
+  std::vector<float> q(row(o.q, r) + head * o.heads.dk, row(o.q, r) + (head + 1) * o.heads.dk);
+  if (part.type == kv::StateType::q8) turn(q.data(), o.heads.dk);
   float* out = row(o.out, r) + head * o.heads.dv;
   const auto logit_at = [&](int64_t t) {
-    const std::byte* k = pages[static_cast<size_t>(t / kv::kPageTokens)] + part.k_offset(o.layer, kv_head);
+    const StateTile k = key_tile(o, part, pages[static_cast<size_t>(t / kv::kPageTokens)], kv_head);
     double s = 0;
     for (int64_t i = 0; i < o.heads.dk; ++i)
-      s += double{q[i]} * load_state(part.type, k, i * kv::kPageTokens + t % kv::kPageTokens);
-    s *= o.scale;
+      s += double{q[static_cast<size_t>(i)]} * k.value(t % kv::kPageTokens, i);
+    s *= double{o.scale} * k.scale(t % kv::kPageTokens);
     if (slopes) s += double{slopes[head]} * static_cast<double>(t - token.position);
     return o.softcap > 0 ? o.softcap * std::tanh(s / o.softcap) : s;
   };
@@ -248,10 +230,10 @@ void RefStep::attend_one(const op::Attend& o, int64_t r, int64_t head) const {
   for (int64_t t = first; t <= token.position; ++t) {
     const double logit = logit_at(t), m = std::max(largest, logit);
     const double keep = std::exp(largest - m), weight = std::exp(logit - m);
-    const std::byte* v = pages[static_cast<size_t>(t / kv::kPageTokens)] + part.v_offset(o.layer, kv_head);
+    const StateTile v = value_tile(o, part, pages[static_cast<size_t>(t / kv::kPageTokens)], kv_head);
+    const double share = weight * v.scale(t % kv::kPageTokens);
     for (int64_t i = 0; i < o.heads.dv; ++i)
-      out[i] = static_cast<float>(out[i] * keep +
-                                  weight * load_state(part.type, v, t % kv::kPageTokens * o.heads.dv + i));
+      out[i] = static_cast<float>(out[i] * keep + share * v.value(t % kv::kPageTokens, i));
     sum = sum * keep + weight;
     largest = m;
   }

@@ -4,8 +4,6 @@
 
 namespace ingle::backends {
 
-float load_state(kv::StateType type, const std::byte* base, int64_t i);
-void store_state(kv::StateType type, std::byte* base, int64_t i, float v);
 float activate(Activation act, float x);
 float dot(const float* a, const float* b, int64_t n);
 

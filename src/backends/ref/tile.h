@@ -1,0 +1,30 @@
+// Half a tile of attention state, read and written value by value.
+#pragma once
+#include "kv/state.h"
+
+namespace ingle::backends {
+
+// The n values of each of a page's tokens, for one layer and kv head: keys as [n][32], values as [32][n].
+struct StateTile {
+  kv::StateType type;
+  std::byte* base;
+  int64_t n;
+  bool keys;
+
+  // Value i of a token, to be multiplied by the token's scale.
+  float value(int64_t slot, int64_t i) const;
+  // 1 for all types but q8.
+  float scale(int64_t slot) const;
+  // Of keys of q8 the center is taken, unless it is null, and what is left is turned.
+  void store(int64_t slot, const float* x, const float* center) const;
+
+ private:
+  int64_t place(int64_t slot, int64_t i) const { return keys ? i * kv::kPageTokens + slot : slot * n + i; }
+  void store_codes(int64_t slot, const float* x) const;
+};
+
+// Multiplies runs of values by the Hadamard matrix of their length over its square root, as 8-bit state does
+// with keys and queries. A run is the largest power of two that divides n, up to 256.
+void turn(float* x, int64_t n);
+
+}  // namespace ingle::backends
