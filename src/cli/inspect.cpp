@@ -15,11 +15,8 @@ struct InspectFlags {
 };
 
 void print_memory(const InspectFlags& flags) {
-  ModelOptions options;
-  if (!flags.common.backend.empty()) options.backend = flags.common.backend;
-  options.map = !flags.common.no_map;
-  options.state_type = flags.common.state_type;
-  const MemoryPlan plan = plan_memory(*make_runtime(flags.common), flags.model, options, flags.session);
+  const MemoryPlan plan =
+      plan_memory(*make_runtime(flags.common), flags.model, model_options(flags.common), flags.session);
   if (flags.json)
     return print_json({{"context", plan.context},
                        {"weight_bytes", plan.weight_bytes},

@@ -351,15 +351,3 @@ TEST_CASE("a chat template comes from a file of its own or from a model", "[capi
   CHECK_FAILS(ingle_template_load((folder.path() + "/none.jinja").c_str(), t.out(), err), INGLE_E_NOT_FOUND,
               "none.jinja");
 }
-
-TEST_CASE("a memory plan is told before anything is loaded", "[capi]") {
-  Err err;
-  const Runtime runtime = make_runtime();
-  Text text;
-  REQUIRE_OK(ingle_plan_memory(runtime, model_path().c_str(), nullptr,
-                               make_options("session", R"({"context": 64})"), text.out(), err));
-  CHECK(contains(str(text), "\"context\": 64") + contains(str(text), "\"context\":64") == 1);
-  CHECK(contains(str(text), "total_bytes"));
-  CHECK_FAILS(ingle_plan_memory(runtime, "/no/such/file", nullptr, nullptr, text.out(), err),
-              INGLE_E_NOT_FOUND, "/no/such/file");
-}

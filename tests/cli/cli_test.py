@@ -441,6 +441,25 @@ class Inspect(Case):
         self.assertIn("general.architecture = qwen2", text)
         self.assertIn("320 x 32", text)
 
+    def test_memory(self):
+        def plan(*more):
+            return self.ok("inspect", MODEL, "--memory", "--json", *more).json()
+        whole, half, wide = plan(), plan("--ctx", 64), plan("--ctx", 64, "--state-type", "f32")
+        self.assertEqual((whole["context"], half["context"]), (128, 64))
+        for out in (whole, half, wide):
+            self.assertEqual(out["total_bytes"], out["weight_bytes"] + out["state_bytes"] + out["workspace_bytes"])
+            self.assertEqual(out["state_bytes"], out["token_bytes"] * out["context"])
+            self.assertGreater(min(out["weight_bytes"], out["workspace_bytes"], out["mapped_bytes"]), 0)
+        self.assertEqual(wide["state_bytes"], 2 * half["state_bytes"])
+        self.assertEqual(plan("--backend", "ref")["weight_bytes"], 0)  # as the file has them
+        self.assertEqual(plan("--no-map", "--backend", "ref")["mapped_bytes"], 0)
+        text = self.ok("inspect", MODEL, "--memory", "--ctx", 64).out.decode()
+        for word in ("weights", "state", "of 64 tokens; 128 bytes for one more", "workspace", "total", "mapped"):
+            self.assertIn(word, text)
+        self.assertNotIn("general.architecture", text)
+        self.assertIn("expected 1 to 128", self.fails(2, "context", "inspect", MODEL, "--memory", "--ctx", 129).err)
+        self.fails(2, "state_type", "inspect", MODEL, "--memory", "--state-type", "f8")
+
     def test_what_a_file_says_cannot_steer_a_terminal_nor_break_json(self):
         name = b"ingle-golden-qwen2"
         path = self.edited("escape.gguf", name, b"\x1b[31m\xff\xc2\x9bx".ljust(len(name), b"."))
