@@ -119,7 +119,7 @@ void write(std::string& out, const Value& value) {
 
 }  // namespace
 
-Value::Value(const Value& other) : variant() {
+Value::Value(const Value& other) : variant() {  // NOLINT(bugprone-copy-constructor-init): see value.h
   std::visit(
       [this](const auto& held) {
         auto copy = held;

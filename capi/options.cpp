@@ -80,7 +80,7 @@ double shortest(double value) {
   return read;
 }
 
-[[noreturn]] void refuse_range(const OptionRow& row, std::string found) {
+[[noreturn]] void refuse_range(const OptionRow& row, const std::string& found) {
   fail(Code::invalid_argument, row.key,
        format("{} is out of range, expected {} to {}", found, row.low, row.high));
 }
@@ -141,6 +141,7 @@ void set_option(Target& target, std::string_view key, const Value& value) {
   for (const OptionRow& row : table)
     if (row.key == key) return row.set(target, row, value);
   std::vector<std::string_view> keys;
+  keys.reserve(table.size());
   for (const OptionRow& row : table) keys.push_back(row.key);
   fail(Code::not_found, format("{} options", kKindNames[target.index()]),
        format("no option is named \"{}\"", key.substr(0, kShown)), near_miss(key, keys));

@@ -164,6 +164,7 @@ std::vector<Beam> beam_search(Session& session, const BeamOptions& options) {
   const std::vector<TokenId>& ends = s.m().tokenizer.impl().special().end_of_generation;
 
   std::vector<Group> groups;
+  groups.reserve(static_cast<size_t>(options.groups));
   for (int32_t g = 0; g < options.groups; ++g) groups.emplace_back(options, ends, most, s.sequence);
   engine::FeedOptions feed = s.feed_options();
   feed.taps = nullptr;  // most of what is computed comes to nothing

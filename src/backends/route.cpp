@@ -30,10 +30,10 @@ void softmax(double* x, int32_t n) {
 
 // Leaves experts of the groups that score best.
 void keep_groups(const RouterSpec& router, double* choose) {
-  const int32_t size = router.n_experts / router.n_groups;
-  double groups[kMaxExperts];
+  const int32_t size = std::max(router.n_experts / router.n_groups, 1);
+  double groups[kMaxExperts] = {};
   for (int32_t g = 0; g < router.n_groups; ++g) {
-    double best[kMaxExperts];
+    double best[kMaxExperts] = {};
     std::copy_n(choose + g * size, size, best);
     groups[g] = 0;
     for (int32_t i = 0; i < router.group_best; ++i) {
@@ -56,13 +56,13 @@ void keep_groups(const RouterSpec& router, double* choose) {
 // whose logits are near its own; then the second best likewise, without the best.
 void sparsemixer(const RouterSpec& router, const double* logits, Scores& s) {
   const int32_t n = router.n_experts;
-  double left[kMaxExperts];
+  double left[kMaxExperts] = {};
   std::copy_n(logits, n, left);
   std::fill_n(s.choose, n, kNever);
   for (int32_t turn = 0; turn < 2; ++turn) {
     const int32_t best = best_of(left, n);
     const double top = left[best];
-    double near[kMaxExperts];
+    double near[kMaxExperts] = {};
     for (int32_t e = 0; e < n; ++e) {
       const double range = std::max(std::abs(logits[e]), top);
       near[e] = (top - logits[e]) / range > 2 * double{router.jitter} ? kNever : left[e];
@@ -93,7 +93,7 @@ void score(const RouterSpec& router, const float* logits, const float* correctio
     case RouterScore::softmax_of_chosen:
       break;
     case RouterScore::sparsemixer: {
-      double raw[kMaxExperts];
+      double raw[kMaxExperts] = {};
       std::copy_n(s.weigh, n, raw);
       return sparsemixer(router, raw, s);
     }
@@ -105,10 +105,10 @@ void score(const RouterSpec& router, const float* logits, const float* correctio
 }  // namespace
 
 void route(const RouterSpec& router, const float* logits, const float* correction, float* routes) noexcept {
-  Scores s;
+  Scores s = {};
   score(router, logits, correction, s);
   // Distinct ones, whatever the logits: nobody may see more rows than there are tokens.
-  int32_t chosen[kMaxExperts];
+  int32_t chosen[kMaxExperts] = {};
   bool taken[kMaxExperts] = {};
   for (int32_t i = 0; i < router.n_used; ++i) {
     int32_t best = -1;
@@ -118,7 +118,7 @@ void route(const RouterSpec& router, const float* logits, const float* correctio
     chosen[i] = best;
   }
   std::sort(chosen, chosen + router.n_used);
-  double weights[kMaxExperts], sum = 0;
+  double weights[kMaxExperts] = {}, sum = 0;
   for (int32_t i = 0; i < router.n_used; ++i) weights[i] = s.weigh[chosen[i]];
   if (router.score == RouterScore::softmax_of_chosen) softmax(weights, router.n_used);
   for (int32_t i = 0; i < router.n_used; ++i) sum += weights[i];

@@ -1,5 +1,6 @@
 #include "backends/weights.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -10,7 +11,7 @@ namespace {
 formats::TensorInfo slice_of(const PlanWeight& w) {
   formats::TensorInfo slice = *w.tensor;
   const int64_t rows = w.tensor->shape.rows();
-  const uint64_t row_bytes = w.tensor->bytes / static_cast<uint64_t>(rows);
+  const uint64_t row_bytes = w.tensor->bytes / static_cast<uint64_t>(std::max<int64_t>(rows, 1));
   slice.shape = {w.slice_rows, w.tensor->shape.back()};
   slice.offset += static_cast<uint64_t>(w.first_row) * row_bytes;
   slice.bytes = static_cast<uint64_t>(w.slice_rows) * row_bytes;

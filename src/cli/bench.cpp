@@ -58,6 +58,7 @@ Series batch_rates(const Model& model, int n, int64_t prompt, int64_t gen, int r
     sessions.emplace_back(model);
     sessions.back().feed(tokens_from(model, s, prompt));
   }
+  all.reserve(sessions.size());
   for (Session& s : sessions) all.push_back(&s);
   Series rates;
   std::vector<TokenId> next(static_cast<size_t>(n));

@@ -244,6 +244,7 @@ void Chart::intern_locals(const std::vector<int32_t>& live) {
     }
   if (circle.empty()) return;
   std::vector<std::vector<Item>> entries;
+  entries.reserve(circle.size());
   for (const int32_t l : circle) entries.push_back(entry(l, own));
   const Group* group = intern(std::move(entries)).get();
   for (const int32_t l : circle) interned_[at(l)] = {group, own[at(l)]};

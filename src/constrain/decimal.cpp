@@ -18,7 +18,7 @@ uint64_t power_of_ten(uint64_t power, uint64_t m) {
   return static_cast<uint64_t>(result);
 }
 
-Decimal canonical(bool negative, std::string digits, int64_t exponent) {
+Decimal canonical(bool negative, const std::string& digits, int64_t exponent) {
   const size_t first = digits.find_first_not_of('0');
   if (first == std::string::npos) return {};
   const size_t last = digits.find_last_not_of('0');

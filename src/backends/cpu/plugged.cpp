@@ -56,7 +56,7 @@ void CpuProgram::pack_by_plugin(size_t i, const char* op, const std::function<bo
   out.format = weight.format;
   out.n = w.rows;
   out.k = w.cols;
-  const Plugin::Weight* held = held_.back().get();
+  const void* held = held_.back().get();  // Plugin::multiply() finds it there
   out.data = Buffer(context_.allocator, sizeof held);
   std::memcpy(out.data.data(), &held, sizeof held);
   packed_[i] = std::move(out);

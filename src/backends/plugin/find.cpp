@@ -69,7 +69,7 @@ std::vector<std::string> plugin_folders(const std::string& given) {
 
 std::string find_plugin(std::string_view backend, const std::vector<std::string>& folders) {
   if (backend.substr(0, kPathPrefix.size()) == kPathPrefix) {
-    const std::string path(backend.substr(kPathPrefix.size()));
+    std::string path(backend.substr(kPathPrefix.size()));
     // Without a folder the loader would look along paths of its own.
     if (path.find('/') == std::string::npos)
       fail(Code::invalid_argument, "backend",

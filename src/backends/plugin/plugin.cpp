@@ -157,8 +157,9 @@ void Plugin::run_rows(const ingle_backend_op& op, const ingle_backend_rows& rows
 }
 
 void Plugin::multiply(const kernels::MatmulArgs* args) {
-  const Weight* w = nullptr;
-  std::memcpy(&w, args->w, sizeof w);
+  const void* held = nullptr;
+  std::memcpy(&held, args->w, sizeof held);
+  const auto* w = static_cast<const Weight*>(held);
   const Plugin& p = *w->plugin_;
   const int64_t first = args->group0 * kernels::kGroupRows,
                 end = std::min(args->n, args->group1 * kernels::kGroupRows);
