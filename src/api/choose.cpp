@@ -224,7 +224,18 @@ bool Session::Impl::jump(Sampler& sampler) {
 
 // ---- One event ----
 
+// A cancel while tokens are computed ends the answer like one that came before.
 TokenEvent Session::Impl::next(Sampler& sampler, const Mix& mix) {
+  try {
+    return advance(sampler, mix);
+  } catch (const Error& e) {
+    if (e.code() != Code::cancelled || !answer || answer->ended()) throw;
+    drop_ahead();
+    return answer->finish({}, Finish::cancelled);
+  }
+}
+
+TokenEvent Session::Impl::advance(Sampler& sampler, const Mix& mix) {
   const Clock::time_point start = Clock::now();
   if (!answer) {
     ahead = {};

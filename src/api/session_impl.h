@@ -98,6 +98,7 @@ struct Session::Impl {
   // What the sampler chooses from may be something else than the model's own logits.
   using Mix = std::function<std::span<const float>(std::span<const float> own)>;
   TokenEvent next(Sampler& sampler, const Mix& mix);
+  TokenEvent advance(Sampler& sampler, const Mix& mix);
   // Looking ahead: banned phrases, and tokens about which there is no choice.
   bool has_room() const { return static_cast<int64_t>(all.size()) < options.context; }
   Answer::Taken take(TokenId id, std::span<const float> own);

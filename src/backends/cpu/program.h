@@ -80,6 +80,7 @@ struct CpuWorkspace final : Workspace {
   std::vector<Counter> counters;  // one per phase of a step: chunks taken so far
   BatchRows rows;
   std::atomic<bool> stop{false};
+  std::atomic<bool> given_up{false};  // a worker has left chunks undone: the step is worth nothing
   uint64_t n_steps = 0;
   int64_t max_tokens = 0;
   uint64_t total_bytes = 0;

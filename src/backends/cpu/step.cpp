@@ -5,7 +5,7 @@ namespace {
 
 using kernels::PackedWeight;
 
-constexpr int64_t kCancelRows = 8;  // steps of fewer rows are short: they are not interrupted
+constexpr int64_t kCancelRows = 8;  // steps of fewer rows are short: their workers need not leave together
 
 }  // namespace
 
@@ -278,9 +278,10 @@ void CpuProgram::run(Workspace& workspace, const Batch& batch) const noexcept {
   }
   ++ws.n_steps;
   ws.stop = false;
+  ws.given_up = false;
   for (CpuWorkspace::Counter& c : ws.counters) c.next.store(0, std::memory_order_relaxed);
   context_.pool->run([&](int worker) { CpuStep{*this, ws, batch, worker, ws.rows.size()}.walk(); });
-  if (ws.stop)
+  if (ws.stop || ws.given_up)
     std::fill(batch.status.begin(), batch.status.end(), StepStatus::cancelled);
   else if (plugin_ && plugin_failed(ws))
     std::fill(batch.status.begin(), batch.status.end(), StepStatus::failed);

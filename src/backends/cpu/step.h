@@ -30,8 +30,15 @@ struct CpuStep {
   template <class F>
   void parallel(int64_t n_chunks, F f) {
     std::atomic<int64_t>& next = ws.counters[phase++].next;
-    for (int64_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < n_chunks;) f(c);
+    for (int64_t c; goes_on() && (c = next.fetch_add(1, std::memory_order_relaxed)) < n_chunks;) f(c);
     p.pool().barrier(worker);
+  }
+  // After a cancel the workers walk to the end without work: what a phase did not write, no later one reads.
+  bool goes_on() const {
+    if (ws.given_up.load(std::memory_order_relaxed)) return false;
+    if (!batch.cancel || !batch.cancel->load(std::memory_order_relaxed)) return true;
+    ws.given_up.store(true, std::memory_order_relaxed);
+    return false;
   }
   // Rows in runs long enough to be worth a turn at the counter.
   template <class F>
