@@ -163,10 +163,10 @@ PartMaskPtr Masker::part(const Matcher& at, size_t i, const Matcher::Text& text)
   if (found != parts_.end()) return found->second;
   PartMaskPtr made;
   if (text.dfa) {
-    const auto free = free_.try_emplace(text.dfa, *text.dfa).first;
-    made = mask_of_text(*trie_, text, free->second);
+    const auto states = states_.try_emplace(text.dfa, *text.dfa).first;
+    made = mask_of_text(*trie_, text, states->second);
   } else {
-    auto all = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}, -1, {}});
+    auto all = std::make_shared<PartMask>(PartMask{TokenMask(trie_->n_tokens()), {}, -1, {}, nullptr});
     walk_part(*at.inside(i), *all);
     made = std::move(all);
   }
@@ -197,6 +197,7 @@ void Masker::add_free_ends(const Matcher& at, size_t i, const Matcher::Text& tex
     put(w, 0);
     walk(w, 1, free.ends->nodes()[0].next);
   }
+  if (part.within) ends.keep(*part.within);
   const auto drop = [&](uint32_t begin, uint32_t end) {
     for (const int32_t id : trie_->tokens(begin, end)) ends.remove(id);
   };

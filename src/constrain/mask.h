@@ -69,7 +69,7 @@ class Masker {
   Places places_;
   std::unordered_map<int64_t, TokenMaskPtr> masks_;  // by place and blanks
   std::map<Matcher::PartKey, PartMaskPtr> parts_;
-  std::map<const Dfa*, FreeStates> free_;
+  std::map<const Dfa*, TextStates> states_;  // of the automata of texts
   std::vector<Level> levels_;        // by depth in the tree
   std::unique_ptr<TokenMask> ends_;  // of a part
 };

@@ -9,31 +9,102 @@ bool has(const std::vector<uint64_t>& bits, int32_t i) {
   return bits[static_cast<size_t>(i) / 64] >> (i % 64) & 1;
 }
 
+bool may_go_on(const Matcher::Text& key, int32_t state) {
+  const std::vector<uint64_t>& reach = (*key.reach)[static_cast<size_t>(state)];
+  for (size_t w = 0; w < reach.size(); ++w)
+    if (reach[w] & key.allowed[w]) return true;
+  return false;
+}
+
 // How long a text is that ends or stops here; a character that has begun counts.
 int64_t length(const StringCursor& at) { return at.length + (at.stage != 0); }
 
 // Walks a tree along a text.
-class Walk {
+class TextWalk {
  public:
-  Walk(const TokenTrie& trie, const Matcher::Text& text)
-      : trie_(trie), text_(text), cursors_(TokenTrie::kMaxPieceBytes + 1) {
-    cursors_[0] = text.at;
-  }
-  Step step_to(uint32_t node) {
+  // `free`: what the mask has already. Most of what a pattern or a key may be is any text once its beginning is
+  // past: where that is so, the tree is not walked.
+  TextWalk(const TokenTrie& trie, const Matcher::Text& text, TextStates& states, PartMask& out,
+           const FreeText* free = nullptr, std::vector<uint8_t>* lengths = nullptr)
+      : trie_(trie), text_(text), states_(states), out_(out), free_(free), lengths_(lengths) {}
+
+  void all() { children(TokenTrie::kNone, text_.at, text_.at.open_bytes == 0 ? 0 : -1); }
+
+  // `any`: the state of any_text(), -1: not known.
+  void visit(uint32_t node, StringCursor at, int32_t any) {
     const TokenTrie::Node& n = trie_.nodes()[node];
-    cursors_[n.depth] = cursors_[n.depth - 1u];
-    return step(text_, cursors_[n.depth], n.byte);
+    const Step s = step(text_, at, n.byte);
+    if (s == Step::closed) {
+      out_.exits.push_back(
+          {node, text_.dfa->label[static_cast<size_t>(at.state)], static_cast<int32_t>(at.length)});
+      note(node, n.next, at.length);
+    }
+    if (s != Step::more) {
+      if (free_) drop(node);
+      return;
+    }
+    const bool whole = at.stage == 0 && at.open_bytes == 0;
+    any = whole ? 0 : at.stage != 0 || any < 0 ? -1 : any_text()->step(any, n.byte);
+    if (free_ && any >= 0 && states_.free_as(at.state) == any) return free_below(node, at.state);
+    if (!free_) {
+      for (const int32_t id : trie_.tokens().subspan(n.first_token, n.n_tokens)) out_.inside.add(id);
+      note(node, node + 1, length(at));
+    }
+    children(node, at, any);
   }
-  const StringCursor& at(uint32_t node) const { return cursors_[trie_.nodes()[node].depth]; }
-  PartMask::Exit end_at(uint32_t node) const {
-    const StringCursor& c = at(node);
-    return {node, text_.dfa->label[static_cast<size_t>(c.state)], static_cast<int32_t>(c.length)};
+
+  // (A tree is as deep as a token is long.)
+  void children(uint32_t parent, const StringCursor& at, int32_t any) {
+    const auto* table = trie_.children(parent);
+    const bool whole = at.stage == 0 && at.open_bytes == 0;
+    const TextStates::Bytes* few = !table || !whole ? nullptr
+                                   : free_          ? &states_.special(at.state)
+                                                    : states_.live(at.state);
+    if (few) {
+      for (const uint8_t byte : *few)
+        if (const uint32_t child = (*table)[byte]; child != TokenTrie::kNone) visit(child, at, any);
+      return;
+    }
+    const auto nodes = trie_.nodes();
+    const bool root = parent == TokenTrie::kNone;
+    const auto end = root ? static_cast<uint32_t>(nodes.size()) : nodes[parent].next;
+    for (uint32_t i = root ? 0 : parent + 1; i < end; i = nodes[i].next) visit(i, at, any);
+  }
+
+  // From `node` on its tokens are told one by one.
+  void drop(uint32_t node) {
+    const uint32_t end = trie_.nodes()[node].next;
+    for (const int32_t id : trie_.tokens(node, end)) out_.inside.remove(id);
+    if (!out_.apart.empty() && out_.apart.back().end == node)
+      out_.apart.back().end = end;
+    else
+      out_.apart.push_back({node, end});
   }
 
  private:
+  void note(uint32_t begin, uint32_t end, int64_t n) {
+    if (lengths_)
+      for (const int32_t id : trie_.tokens(begin, end))
+        (*lengths_)[static_cast<size_t>(id)] = static_cast<uint8_t>(n);
+  }
+
+  void free_below(uint32_t node, int32_t state) {
+    const int32_t kind = states_.label_of_free(state);
+    if (kind == out_.free_kind) return;
+    const uint32_t end = trie_.nodes()[node].next;
+    const std::vector<PartMask::Exit>& ends = free_->all->exits;
+    auto e = std::upper_bound(ends.begin(), ends.end(), node,
+                              [](uint32_t n, const PartMask::Exit& exit) { return n < exit.node; });
+    for (; e != ends.end() && e->node < end; ++e) out_.exits.push_back({e->node, kind, e->length});
+    out_.apart.push_back({node, end});
+  }
+
   const TokenTrie& trie_;
   const Matcher::Text& text_;
-  std::vector<StringCursor> cursors_;  // by depth
+  TextStates& states_;
+  PartMask& out_;
+  const FreeText* free_;
+  std::vector<uint8_t>* lengths_;
 };
 
 Matcher::Text any(bool escapes) {
@@ -43,100 +114,83 @@ Matcher::Text any(bool escapes) {
   return out;
 }
 
-// By the whole tree.
-void walk_all(const TokenTrie& trie, const Matcher::Text& text, PartMask& out,
-              std::vector<uint8_t>* lengths) {
-  Walk walk(trie, text);
-  const auto nodes = trie.nodes();
-  const auto note = [&](uint32_t begin, uint32_t end, int64_t n) {
-    if (lengths)
-      for (const int32_t id : trie.tokens(begin, end))
-        (*lengths)[static_cast<size_t>(id)] = static_cast<uint8_t>(n);
-  };
-  for (uint32_t i = 0; i < nodes.size();) {
-    const Step s = walk.step_to(i);
-    if (s == Step::closed) {
-      out.exits.push_back(walk.end_at(i));
-      note(i, nodes[i].next, walk.at(i).length);
-    } else if (s == Step::more) {
-      for (uint32_t t = 0; t < nodes[i].n_tokens; ++t)
-        out.inside.add(trie.tokens()[nodes[i].first_token + t]);
-      note(i, i + 1, length(walk.at(i)));
-    }
-    i = s == Step::more ? i + 1 : nodes[i].next;
-  }
-}
-
-// Most of what a pattern or a key may be is any text once its beginning is past: where that is so, the tree
-// is not walked.
-class MostlyFree {
+// A text that comes to a state in which many characters stay: tokens of these alone are found by what they
+// have, and the others where the first other character stands in them.
+class Loops {
  public:
-  MostlyFree(const TokenTrie& trie, const Matcher::Text& text, const FreeText& free, const FreeStates& states)
-      : trie_(trie), text_(text), free_(free), states_(states), walk_(trie, text) {}
+  Loops(const TokenTrie& trie, const Matcher::Text& text, const FreeText& free, TextStates& states,
+        const TextStates::Loop& loop)
+      : trie_(trie), text_(text), free_(free), states_(states), loop_(loop) {}
 
+  // Null: there are too many of these places.
   PartMaskPtr run() {
-    made_ = std::make_shared<PartMask>(PartMask{free_.all->inside, {}, -1, {}});
-    const auto nodes = trie_.nodes();
-    std::vector<int32_t> any_states(TokenTrie::kMaxPieceBytes + 1);  // of any_text(), by depth; -1: not known
-    any_states[0] = text_.at.open_bytes == 0 ? 0 : -1;
-    for (uint32_t i = 0; i < nodes.size();) {
-      const TokenTrie::Node& node = nodes[i];
-      const Step s = walk_.step_to(i);
-      if (s == Step::closed) {
-        made_->exits.push_back(walk_.end_at(i));
-        apart(i);
-      } else if (s == Step::dead) {
-        for (const int32_t id : trie_.tokens(i, node.next)) made_->inside.remove(id);
-        apart(i);
-      } else {
-        const StringCursor& at = walk_.at(i);
-        const int32_t before = any_states[node.depth - 1u];
-        const bool whole = at.stage == 0 && at.open_bytes == 0;
-        const int32_t now = whole                         ? 0
-                            : at.stage != 0 || before < 0 ? -1
-                                                          : any_text()->step(before, node.byte);
-        any_states[node.depth] = now;
-        if (now < 0 || states_.as(at.state) != now) {
-          ++i;  // (its tokens are in all of free text)
-          continue;
-        }
-        free_below(i, at.state);
-      }
-      i = node.next;
+    constexpr size_t kMost = 30'000;
+    const Dfa& dfa = *text_.dfa;
+    StringCursor in = text_.at;  // in the loop
+    in.state = loop_.in;
+    if (text_.reach && !may_go_on(text_, loop_.in)) return nullptr;
+    size_t n = 0;
+    std::vector<uint8_t> leaving;
+    for (int b = 0x20; b < 128; ++b) {
+      const bool escape = b == '\\' && text_.escapes;
+      if (b == '"' || loop_.bytes[static_cast<size_t>(b)] || (!escape && dfa.step(loop_.in, static_cast<uint8_t>(b)) < 0))
+        continue;
+      leaving.push_back(static_cast<uint8_t>(b));
+      n += free_.nodes_of(static_cast<uint8_t>(b)).size();
     }
-    return made_;
+    if (n > kMost) return nullptr;
+    auto within = std::make_shared<TokenMask>(trie_.n_tokens());
+    for (size_t c = 0; c < 128; ++c)
+      if (c >= 0x20 && c != '"' && !loop_.bytes[c]) within->add(free_.having(c));
+    if (!loop_.beyond_ascii) within->add(free_.having(128));
+    within->invert();
+    auto made = std::make_shared<PartMask>(PartMask{free_.all->inside, {}, -1, {}, within});
+    made->inside.keep(*within);
+    const int32_t label = dfa.label[static_cast<size_t>(loop_.in)];
+    if (label >= 0 && (!text_.reach || has(text_.allowed, label))) made->free_kind = label;
+    TextWalk walk(trie_, text_, states_, *made);
+    const auto nodes = trie_.nodes();
+    for (uint32_t i = 0; i < nodes.size(); i = nodes[i].next)
+      if (!is_first(nodes[i].byte)) {
+        walk.drop(i);
+        walk.visit(i, text_.at, -1);
+      }
+    for (const uint8_t byte : leaving)
+      for (const uint32_t node : free_.nodes_of(byte)) {
+        if (nodes[node].depth == 1 || !stays(nodes[node].parent)) continue;
+        in.length = text_.at.length + code_points(nodes[node].parent);
+        walk.visit(node, in, -1);
+      }
+    return made;
   }
 
  private:
-  void apart(uint32_t node) {
-    const uint32_t end = trie_.nodes()[node].next;
-    if (!made_->apart.empty() && made_->apart.back().end == node)
-      made_->apart.back().end = end;
-    else
-      made_->apart.push_back({node, end});
+  bool is_first(uint8_t byte) const { return byte < 128 ? loop_.first[byte] : loop_.beyond_ascii; }
+  // Are these all bytes that stay in the loop, and a whole number of characters?
+  bool stays(uint32_t node) const {
+    const auto nodes = trie_.nodes();
+    for (;; node = nodes[node].parent) {
+      const uint8_t byte = nodes[node].byte;
+      const bool first = nodes[node].depth == 1;
+      if (byte >= 128 ? !loop_.beyond_ascii || (first && (byte & 0xC0) == 0x80)
+                      : !(first ? loop_.first : loop_.bytes)[byte])
+        return false;
+      if (first) return true;
+    }
   }
-
-  void free_below(uint32_t node, int32_t state) {
-    // Characters that are still open here end in a state with the label too.
-    for (uint8_t b = 0xBF; text_.dfa->label[static_cast<size_t>(state)] < 0;)
-      state = text_.dfa->step(state, text_.dfa->step(state, b) >= 0 ? b : uint8_t{0x80});
-    const int32_t kind = text_.dfa->label[static_cast<size_t>(state)];
-    if (made_->free_kind < 0) made_->free_kind = kind;
-    if (made_->free_kind == kind) return;
-    const std::vector<PartMask::Exit>& ends = free_.all->exits;
-    auto e = std::upper_bound(ends.begin(), ends.end(), node,
-                              [](uint32_t n, const PartMask::Exit& exit) { return n < exit.node; });
-    for (; e != ends.end() && e->node < trie_.nodes()[node].next; ++e)
-      made_->exits.push_back({e->node, kind, e->length});
-    apart(node);
+  int64_t code_points(uint32_t node) const {
+    const auto nodes = trie_.nodes();
+    for (int64_t n = 0;; node = nodes[node].parent) {
+      n += (nodes[node].byte & 0xC0) != 0x80;
+      if (nodes[node].depth == 1) return n;
+    }
   }
 
   const TokenTrie& trie_;
   const Matcher::Text& text_;
   const FreeText& free_;
-  const FreeStates& states_;
-  Walk walk_;
-  std::shared_ptr<PartMask> made_;
+  TextStates& states_;
+  const TextStates::Loop& loop_;
 };
 
 }  // namespace
@@ -155,17 +209,18 @@ Step step(const Matcher::Text& text, StringCursor& at, uint8_t byte) {
       return has(text.allowed, text.dfa->label[static_cast<size_t>(at.state)]) ? s : Step::dead;
     }
   }
-  if (!text.reach) return Step::more;
-  const std::vector<uint64_t>& reach = (*text.reach)[static_cast<size_t>(at.state)];
-  for (size_t w = 0; w < reach.size(); ++w)
-    if (reach[w] & text.allowed[w]) return Step::more;
-  return Step::dead;
+  return !text.reach || may_go_on(text, at.state) ? Step::more : Step::dead;
 }
 
 FreeText::FreeText(const TokenTrie& trie, bool escapes)
-    : length(static_cast<size_t>(trie.n_tokens())), trie_(&trie), bounded_(TokenTrie::kMaxPieceBytes) {
-  auto made = std::make_shared<PartMask>(PartMask{TokenMask(trie.n_tokens()), {}, -1, {}});
-  walk_all(trie, any(escapes), *made, &length);
+    : length(static_cast<size_t>(trie.n_tokens())),
+      trie_(&trie),
+      bounded_(TokenTrie::kMaxPieceBytes),
+      escapes_(escapes) {
+  auto made = std::make_shared<PartMask>(PartMask{TokenMask(trie.n_tokens()), {}, -1, {}, nullptr});
+  const Matcher::Text text = any(escapes);
+  TextStates states(*text.dfa);
+  TextWalk(trie, text, states, *made, nullptr, &length).all();
   std::vector<std::string> from_quote(length.size());
   for (const PartMask::Exit& exit : made->exits) {
     const TokenTrie::Node& node = trie.nodes()[exit.node];
@@ -174,6 +229,29 @@ FreeText::FreeText(const TokenTrie& trie, bool escapes)
   }
   ends = std::make_unique<const TokenTrie>(from_quote);
   all = std::move(made);
+}
+
+const TokenMask& FreeText::having(size_t character) const {
+  const std::lock_guard lock(mutex_);
+  if (!having_.empty()) return having_[character];
+  having_.assign(129, TokenMask(trie_->n_tokens()));
+  for (const int32_t id : trie_->tokens()) {
+    std::string text = trie_->path(trie_->node_of(id));
+    if (const uint32_t end = ends->node_of(id); end != TokenTrie::kNone)
+      text.resize(text.size() - ends->nodes()[end].depth);
+    for (const char c : text) having_[std::min<size_t>(static_cast<uint8_t>(c), 128)].add(id);
+  }
+  return having_[character];
+}
+
+std::span<const uint32_t> FreeText::nodes_of(uint8_t byte) const {
+  const std::lock_guard lock(mutex_);
+  if (nodes_of_.empty()) {
+    nodes_of_.resize(256);
+    const auto nodes = trie_->nodes();
+    for (uint32_t i = 0; i < nodes.size(); ++i) nodes_of_[nodes[i].byte].push_back(i);
+  }
+  return nodes_of_[byte];
 }
 
 const TokenMask& FreeText::bounded(int64_t most) const {
@@ -187,50 +265,26 @@ const TokenMask& FreeText::bounded(int64_t most) const {
   return *known;
 }
 
-FreeStates::FreeStates(const Dfa& dfa) : as_(static_cast<size_t>(dfa.size()), -1) {
-  for (int32_t s = 0; s < dfa.size(); ++s)
-    if (as(s) < 0 && dfa.label[static_cast<size_t>(s)] >= 0 && dfa.step(s, 'a') == s &&
-        dfa.step(s, '0') == s && dfa.step(s, ' ') == s && dfa.step(s, '/') == s)
-      compare(dfa, s);
-}
-
-void FreeStates::compare(const Dfa& dfa, int32_t state) {
-  const Dfa& any = *any_text();
-  const int32_t label = dfa.label[static_cast<size_t>(state)];
-  std::map<int32_t, int32_t> like{{state, 0}};
-  std::vector<int32_t> open{state};
-  while (!open.empty()) {
-    const int32_t s = open.back(), a = like[s];
-    open.pop_back();
-    if ((a == 0 ? label : -1) != dfa.label[static_cast<size_t>(s)]) return;
-    for (int b = 0; b < 256; ++b) {
-      const int32_t to = dfa.step(s, static_cast<uint8_t>(b)), other = any.step(a, static_cast<uint8_t>(b));
-      if ((to < 0) != (other < 0)) return;
-      if (to < 0) continue;
-      const auto [found, fresh] = like.emplace(to, other);
-      if (found->second != other || like.size() > 64) return;
-      if (fresh) open.push_back(to);
-    }
-  }
-  for (const auto& [s, a] : like) as_[static_cast<size_t>(s)] = static_cast<int8_t>(a);
-}
-
-PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, const FreeStates& free) {
+PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, TextStates& states) {
   text.least = 0;
   text.most = -1;
   text.at.length = 0;
   const FreeText& all = trie.free_text(text.escapes);
-  const Dfa& dfa = *text.dfa;
   const int32_t state = text.at.state;
-  if (free.as(state) == 0)
-    return std::make_shared<PartMask>(
-        PartMask{all.all->inside, {}, dfa.label[static_cast<size_t>(state)], {}});
+  if (states.free_as(state) == 0)
+    return std::make_shared<PartMask>(PartMask{all.all->inside, {}, states.label_of_free(state), {}, nullptr});
   int n_free = 0;  // is it free text soon?
   for (const uint8_t b : {'e', 'x', 'Q', '~'})
-    if (const int32_t to = dfa.step(state, b); to >= 0) n_free += free.as(to) >= 0;
-  if (n_free > 1) return MostlyFree(trie, text, all, free).run();
-  auto made = std::make_shared<PartMask>(PartMask{TokenMask(trie.n_tokens()), {}, -1, {}});
-  walk_all(trie, text, *made, nullptr);
+    if (const int32_t to = text.dfa->step(state, b); to >= 0) n_free += states.free_as(to) >= 0;
+  if (n_free > 1) {
+    auto made = std::make_shared<PartMask>(PartMask{all.all->inside, {}, states.free_label(), {}, nullptr});
+    TextWalk(trie, text, states, *made, &all).all();
+    return made;
+  }
+  if (const TextStates::Loop* loop = text.at.open_bytes == 0 ? states.loop(state) : nullptr)
+    if (PartMaskPtr made = Loops(trie, text, all, states, *loop).run()) return made;
+  auto made = std::make_shared<PartMask>(PartMask{TokenMask(trie.n_tokens()), {}, -1, {}, nullptr});
+  TextWalk(trie, text, states, *made).all();
   return made;
 }
 

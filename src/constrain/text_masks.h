@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "constrain/matcher.h"
+#include "constrain/text_states.h"
 #include "constrain/token_trie.h"
 
 namespace ingle::constrain {
@@ -29,6 +30,7 @@ struct PartMask {
   // are told one by one. -1: all are.
   int32_t free_kind = -1;
   std::vector<Range> apart;
+  std::shared_ptr<const TokenMask> within;  // they are in this; null: they may be any
 };
 using PartMaskPtr = std::shared_ptr<const PartMask>;
 
@@ -41,30 +43,24 @@ struct FreeText {
   std::unique_ptr<const TokenTrie> ends;
   // Tokens that stay inside, of at most so many code points.
   const TokenMask& bounded(int64_t most) const;
+  // The tokens whose text has this ASCII character, or 128: any beyond ASCII.
+  const TokenMask& having(size_t character) const;
+  std::span<const uint32_t> nodes_of(uint8_t byte) const;  // of the tree, in their order
 
  private:
   const TokenTrie* trie_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<const TokenMask>> bounded_;  // by length; made when asked for
+  // Made when asked for: by length, by character, by byte.
+  mutable std::vector<std::unique_ptr<const TokenMask>> bounded_;
+  mutable std::vector<TokenMask> having_;
+  mutable std::vector<std::vector<uint32_t>> nodes_of_;
+  bool escapes_;
 };
 
 // A step within a text; `closed`: by a quote, where it may end.
 Step step(const Matcher::Text& text, StringCursor& at, uint8_t byte);
 
-// Which states of an automaton go on as those of any_text() do, all their texts with one label. Those alone
-// that a letter leaves in the same state, so that not all must be compared.
-class FreeStates {
- public:
-  explicit FreeStates(const Dfa& dfa);
-  // The state of any_text() that this one is like; -1: none.
-  int32_t as(int32_t state) const { return as_[static_cast<size_t>(state)]; }
-
- private:
-  void compare(const Dfa& dfa, int32_t state);
-  std::vector<int8_t> as_;  // by state
-};
-
 // `text` without its bounds: these are left to who adds up the mask.
-PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, const FreeStates& free);
+PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, TextStates& states);
 
 }  // namespace ingle::constrain

@@ -28,7 +28,7 @@ TokenTrie::TokenTrie(std::span<const std::string> pieces) : node_of_(pieces.size
     close(common);
     for (size_t d = common; d < p.size(); ++d) {
       open.push_back(static_cast<uint32_t>(nodes_.size()));
-      nodes_.push_back({static_cast<uint8_t>(p[d]), static_cast<uint8_t>(d + 1), 0,
+      nodes_.push_back({static_cast<uint8_t>(p[d]), static_cast<uint8_t>(d + 1), 0, 0,
                         static_cast<uint32_t>(tokens_.size()), 0, d > 0 ? open[d - 1] : open.back()});
     }
     ++nodes_[open.back()].n_tokens;
@@ -37,6 +37,32 @@ TokenTrie::TokenTrie(std::span<const std::string> pieces) : node_of_(pieces.size
     last = p;
   }
   close(0);
+  make_tables();
+}
+
+void TokenTrie::make_tables() {
+  constexpr int kMany = 16;
+  const auto n = static_cast<uint32_t>(nodes_.size());
+  std::array<uint32_t, 256> table;
+  const auto fill = [&](uint32_t begin, uint32_t end) {
+    table.fill(kNone);
+    int count = 0;
+    for (uint32_t c = begin; c < end; c = nodes_[c].next, ++count) table[nodes_[c].byte] = c;
+    return count;
+  };
+  fill(0, n);
+  tables_.push_back(table);
+  for (uint32_t i = 0; i < n && tables_.size() < UINT16_MAX; ++i) {
+    if (nodes_[i].next - i <= kMany || fill(i + 1, nodes_[i].next) < kMany) continue;
+    tables_.push_back(table);
+    nodes_[i].wide = static_cast<uint16_t>(tables_.size());
+  }
+}
+
+const std::array<uint32_t, 256>* TokenTrie::children(uint32_t node) const {
+  if (node == kNone) return tables_.data();
+  const uint16_t wide = nodes_[node].wide;
+  return wide ? &tables_[wide - 1u] : nullptr;
 }
 
 TokenTrie::~TokenTrie() = default;
@@ -117,6 +143,14 @@ bool TokenMask::none() const {
 }
 
 void TokenMask::clear() { std::fill(bits_.begin(), bits_.end(), 0); }
+
+void TokenMask::keep(const TokenMask& other) {
+  for (size_t i = 0; i < bits_.size(); ++i) bits_[i] &= other.bits_[i];
+}
+
+void TokenMask::invert() {
+  for (uint64_t& bits : bits_) bits = ~bits;
+}
 
 void TokenMask::add(const TokenMask& other) {
   for (size_t i = 0; i < bits_.size(); ++i) bits_[i] |= other.bits_[i];

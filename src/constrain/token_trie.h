@@ -1,5 +1,6 @@
 // A vocabulary's tokens as masks and as a tree.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,8 @@ class TokenMask {
   void add(const TokenMask& other);
   void add_both(const TokenMask& a, const TokenMask& b);  // what is in both of them
   void clear();
+  void keep(const TokenMask& other);  // only what is in it
+  void invert();
   bool none() const;
   std::span<const uint64_t> words() const { return bits_; }
 
@@ -41,6 +44,7 @@ class TokenTrie {
   struct Node {
     uint8_t byte;
     uint8_t depth;                   // 1 for a first byte
+    uint16_t wide;                   // has a table of its children, this less one; 0: none
     uint32_t next;                   // after all that begin so
     uint32_t first_token, n_tokens;  // in tokens()
     uint32_t parent;                 // itself: none
@@ -50,6 +54,8 @@ class TokenTrie {
   std::span<const int32_t> tokens() const { return tokens_; }
   std::span<const int32_t> tokens(uint32_t begin, uint32_t end) const;  // of nodes [begin, end)
   uint32_t node_of(int32_t token) const { return node_of_[static_cast<size_t>(token)]; }  // kNone: no bytes
+  // Of a node with many children, or of none (kNone), where the tree begins: by byte. Null: there is no table.
+  const std::array<uint32_t, 256>* children(uint32_t node) const;
   std::string path(uint32_t node) const;       // the bytes that lead there
   uint32_t find(std::string_view path) const;  // the node; kNone: no token begins so
 
@@ -60,9 +66,11 @@ class TokenTrie {
   const TokenTrie& between_strings() const;
 
  private:
+  void make_tables();
   std::vector<Node> nodes_;
   std::vector<int32_t> tokens_;
   std::vector<uint32_t> node_of_;  // by token
+  std::vector<std::array<uint32_t, 256>> tables_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const FreeText> free_text_[2];
   mutable std::unique_ptr<const TokenTrie> between_strings_;
