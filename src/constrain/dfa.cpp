@@ -106,6 +106,34 @@ Dfa trim(const Dfa& dfa) {
   return out;
 }
 
+// Those from which there is no way on are taken out; what is left leads round in circles.
+std::vector<char> endless(const Dfa& dfa, std::vector<char> states) {
+  const auto n = static_cast<size_t>(dfa.size()), width = static_cast<size_t>(dfa.n_classes);
+  std::vector<char> plain(width);
+  for (int b = 0x20; b < 256; ++b)
+    if (b != '"' && b != '\\') plain[dfa.classes[static_cast<size_t>(b)]] = 1;
+  std::vector<int32_t> ways(n);
+  std::vector<std::vector<int32_t>> before(n);
+  for (size_t s = 0; s < n; ++s)
+    for (size_t c = 0; c < width && states[s]; ++c) {
+      const int32_t to = plain[c] ? dfa.next[s * width + c] : -1;
+      if (to < 0 || !states[static_cast<size_t>(to)]) continue;
+      ++ways[s];
+      before[static_cast<size_t>(to)].push_back(static_cast<int32_t>(s));
+    }
+  std::vector<size_t> open;
+  for (size_t s = 0; s < n; ++s)
+    if (states[s] && ways[s] == 0) open.push_back(s);
+  while (!open.empty()) {
+    const size_t last = open.back();
+    open.pop_back();
+    states[last] = 0;
+    for (const int32_t s : before[last])
+      if (--ways[static_cast<size_t>(s)] == 0) open.push_back(static_cast<size_t>(s));
+  }
+  return states;
+}
+
 DfaPtr any_text() {
   static const DfaPtr any = [] {
     // States: 0 between characters; 1, 2, 3: so many continuation bytes to come; 4, 5: after E0 (A0–BF) and

@@ -54,6 +54,9 @@ using DfaPtr = std::shared_ptr<const Dfa>;
 
 // Drops states that lead nowhere, and numbers what is left from the start on.
 Dfa trim(const Dfa& dfa);
+// From which states infinitely many texts can come that need no escapes in JSON, with all their states among
+// `states`, from each of which one of them can come.
+std::vector<char> endless(const Dfa& dfa, std::vector<char> states);
 DfaPtr any_text();  // valid UTF-8, label 0
 // Texts, each labelled with its position.
 Dfa of_texts(std::span<const std::string> texts);

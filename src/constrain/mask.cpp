@@ -213,21 +213,32 @@ void Masker::add_exits(const Matcher& at, size_t i, const Matcher::Text& text, c
   const auto nodes = trie_->nodes();
   const int64_t least = text.least - text.at.length, most = text.most < 0 ? -1 : text.most - text.at.length;
   const std::vector<std::string> refused = at.refused(i);
-  std::map<int32_t, std::unique_ptr<Matcher>> known;
+  struct After {
+    std::unique_ptr<Matcher> at;  // null: dead
+    Level level;
+  };
+  std::map<int32_t, After> known;
   const Walk w{*trie_, at, out};
   for (const PartMask::Exit& exit : part.exits) {
     if (exit.length < least || (most >= 0 && exit.length > most)) continue;
     auto after = known.find(exit.kind);
-    if (after == known.end()) after = known.emplace(exit.kind, at.outside(i, exit.kind)).first;
-    if (!after->second) continue;
+    if (after == known.end()) {
+      after = known.emplace(exit.kind, After{at.outside(i, exit.kind), {}}).first;
+      if (after->second.at) set(after->second.level, *after->second.at);
+    }
+    if (!after->second.at) continue;
     if (!refused.empty() &&
         std::find(refused.begin(), refused.end(), trie_->path(exit.node)) != refused.end())
       continue;
-    set(levels_[nodes[exit.node].depth], *after->second);
-    if (after->second->doubtful()) {
+    if (after->second.at->doubtful()) {
       verify(w, exit.node);
       continue;
     }
+    const Level& from = after->second.level;
+    Level& here = levels_[nodes[exit.node].depth];
+    here.place = from.place;
+    here.blanks = from.blanks;
+    if (from.place == Places::kNone) here.own = from.own->clone();
     put(w, exit.node);
     walk(w, exit.node + 1, nodes[exit.node].next);
   }

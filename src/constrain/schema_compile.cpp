@@ -374,51 +374,19 @@ class Compiler {
     }
   }
 
-  // By loops of a single byte, as below.
   static bool is_endless(const StringShape& s) {
     if (s.high != kUnbounded) return false;
-    const Dfa& dfa = *s.text;
-    const auto n = static_cast<size_t>(dfa.size()), width = static_cast<size_t>(dfa.n_classes);
-    std::vector<char> loops(n), plain(width);  // classes of bytes that need no escape
-    for (int b = 0x20; b < 256; ++b)
-      if (b != '"' && b != '\\') plain[dfa.classes[static_cast<size_t>(b)]] = 1;
-    const auto goes_on = [&](size_t at) {
-      for (size_t c = 0; c < width; ++c) {
-        const int32_t to = plain[c] ? dfa.next[at * width + c] : -1;
-        if (to >= 0 && (static_cast<size_t>(to) == at || loops[static_cast<size_t>(to)])) return true;
-      }
-      return false;
-    };
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t at = n; at-- > 0;)
-        if (!loops[at] && goes_on(at)) loops[at] = changed = true;
-    }
-    return std::find(loops.begin(), loops.end(), 0) == loops.end();
+    const auto left = endless(*s.text, std::vector<char>(static_cast<size_t>(s.text->size()), 1));
+    return std::find(left.begin(), left.end(), 0) == left.end();
   }
 
-  // By loops of a single byte; where there are others alone, false is no error.
   static bool is_endless(const ObjectShape& o) {
-    const auto n = static_cast<size_t>(o.keys.size()), width = static_cast<size_t>(o.keys.n_classes);
-    const size_t words = n ? o.reach[0].size() : 0;
-    std::vector<std::vector<uint64_t>> looped(n, std::vector<uint64_t>(words));
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t s = n; s-- > 0;)
-        for (size_t c = 0; c < width; ++c) {
-          const int32_t to = o.keys.next[s * width + c];
-          if (to < 0) continue;
-          const auto& more = static_cast<size_t>(to) == s ? o.reach[s] : looped[static_cast<size_t>(to)];
-          for (size_t w = 0; w < words; ++w) {
-            changed = changed || (more[w] & ~looped[s][w]) != 0;
-            looped[s][w] |= more[w];
-          }
-        }
+    for (size_t c = 0; c < o.classes.size(); ++c) {
+      if (o.classes[c].name >= 0) continue;
+      std::vector<char> states;
+      for (const auto& reach : o.reach) states.push_back(reach[c / 64] >> (c % 64) & 1);
+      if (endless(o.keys, states) != states) return false;
     }
-    for (size_t s = 0; s < n; ++s)
-      for (size_t c = 0; c < o.classes.size(); ++c)
-        if (o.classes[c].name < 0 && ((o.reach[s][c / 64] & ~looped[s][c / 64]) >> (c % 64) & 1))
-          return false;
     return true;
   }
 

@@ -1,6 +1,7 @@
 #include "constrain/text_masks.h"
 
 #include <algorithm>
+#include <map>
 
 namespace ingle::constrain {
 namespace {
@@ -131,18 +132,18 @@ class Loops {
     if (text_.reach && !may_go_on(text_, loop_.in)) return nullptr;
     size_t n = 0;
     std::vector<uint8_t> leaving;
-    for (int b = 0x20; b < 128; ++b) {
+    for (int b = 0x20; b < 256; ++b) {
       const bool escape = b == '\\' && text_.escapes;
-      if (b == '"' || loop_.bytes[static_cast<size_t>(b)] || (!escape && dfa.step(loop_.in, static_cast<uint8_t>(b)) < 0))
+      if (b == '"' || (b & 0xC0) == 0x80 || loop_.bytes[static_cast<size_t>(b)] || (!escape && dfa.step(loop_.in, static_cast<uint8_t>(b)) < 0))
         continue;
       leaving.push_back(static_cast<uint8_t>(b));
       n += free_.nodes_of(static_cast<uint8_t>(b)).size();
     }
     if (n > kMost) return nullptr;
     auto within = std::make_shared<TokenMask>(trie_.n_tokens());
-    for (size_t c = 0; c < 128; ++c)
-      if (c >= 0x20 && c != '"' && !loop_.bytes[c]) within->add(free_.having(c));
-    if (!loop_.beyond_ascii) within->add(free_.having(128));
+    for (int b = 0x20; b < 256; ++b)
+      if (b != '"' && (b & 0xC0) != 0x80 && !loop_.bytes[static_cast<size_t>(b)])
+        within->add(free_.having(static_cast<uint8_t>(b)));
     within->invert();
     auto made = std::make_shared<PartMask>(PartMask{free_.all->inside, {}, -1, {}, within});
     made->inside.keep(*within);
@@ -151,7 +152,7 @@ class Loops {
     TextWalk walk(trie_, text_, states_, *made);
     const auto nodes = trie_.nodes();
     for (uint32_t i = 0; i < nodes.size(); i = nodes[i].next)
-      if (!is_first(nodes[i].byte)) {
+      if (!loop_.first[nodes[i].byte]) {
         walk.drop(i);
         walk.visit(i, text_.at, -1);
       }
@@ -165,18 +166,24 @@ class Loops {
   }
 
  private:
-  bool is_first(uint8_t byte) const { return byte < 128 ? loop_.first[byte] : loop_.beyond_ascii; }
-  // Are these all bytes that stay in the loop, and a whole number of characters?
+  // Do all characters up to here stay in the loop, and are they whole?
   bool stays(uint32_t node) const {
     const auto nodes = trie_.nodes();
-    for (;; node = nodes[node].parent) {
-      const uint8_t byte = nodes[node].byte;
-      const bool first = nodes[node].depth == 1;
-      if (byte >= 128 ? !loop_.beyond_ascii || (first && (byte & 0xC0) == 0x80)
-                      : !(first ? loop_.first : loop_.bytes)[byte])
-        return false;
+    uint32_t up = node;  // most fail here
+    for (; nodes[up].byte < 0x80; up = nodes[up].parent) {
+      const bool first = nodes[up].depth == 1;
+      if (!(first ? loop_.first : loop_.bytes)[nodes[up].byte]) return false;
       if (first) return true;
     }
+    const std::string path = trie_.path(node);
+    int32_t any = 0;
+    for (size_t i = 0; i < path.size(); ++i) {
+      const auto byte = static_cast<uint8_t>(path[i]);
+      if (any == 0 && !(i == 0 ? loop_.first : loop_.bytes)[byte]) return false;
+      any = any_text()->step(any, byte);
+      if (any < 0) return false;
+    }
+    return any == 0;
   }
   int64_t code_points(uint32_t node) const {
     const auto nodes = trie_.nodes();
@@ -192,6 +199,42 @@ class Loops {
   TextStates& states_;
   const TextStates::Loop& loop_;
 };
+
+// A text that goes on whatever comes, but is told apart where it ends.
+PartMaskPtr total(const TokenTrie& trie, const Matcher::Text& text, const FreeText& free, TextStates& states) {
+  auto made = std::make_shared<PartMask>(PartMask{free.all->inside, {}, -1, {}, nullptr});
+  std::vector<int32_t> labels;
+  std::map<int32_t, int> counts;
+  for (const std::string& written : free.to_ends) {
+    StringCursor at = text.at;
+    Step s = Step::more;
+    for (const char c : written) s = step(text, at, static_cast<uint8_t>(c));
+    s = step(text, at, '"');
+    labels.push_back(s == Step::closed ? text.dfa->label[static_cast<size_t>(at.state)] : -1);
+    if (s == Step::closed) ++counts[labels.back()];
+  }
+  int most = 0;
+  for (const auto& [label, n] : counts)
+    if (n > most) {
+      most = n;
+      made->free_kind = label;
+    }
+  TextWalk walk(trie, text, states, *made);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == made->free_kind) continue;
+    const PartMask::Exit& exit = free.all->exits[i];
+    walk.drop(exit.node);
+    if (labels[i] >= 0) made->exits.push_back({exit.node, labels[i], exit.length});
+  }
+  return made;
+}
+
+// May the key go on wherever it is?
+bool always_goes_on(const Matcher::Text& key) {
+  for (size_t s = 0; s < key.reach->size(); ++s)
+    if (!may_go_on(key, static_cast<int32_t>(s))) return false;
+  return true;
+}
 
 }  // namespace
 
@@ -224,6 +267,8 @@ FreeText::FreeText(const TokenTrie& trie, bool escapes)
   std::vector<std::string> from_quote(length.size());
   for (const PartMask::Exit& exit : made->exits) {
     const TokenTrie::Node& node = trie.nodes()[exit.node];
+    to_ends.push_back(trie.path(exit.node));
+    to_ends.back().pop_back();
     for (const int32_t id : trie.tokens(exit.node, node.next))
       from_quote[static_cast<size_t>(id)] = trie.path(trie.node_of(id)).substr(node.depth - 1u);
   }
@@ -231,17 +276,20 @@ FreeText::FreeText(const TokenTrie& trie, bool escapes)
   all = std::move(made);
 }
 
-const TokenMask& FreeText::having(size_t character) const {
+const TokenMask& FreeText::having(uint8_t byte) const {
   const std::lock_guard lock(mutex_);
-  if (!having_.empty()) return having_[character];
-  having_.assign(129, TokenMask(trie_->n_tokens()));
+  if (!having_.empty()) return having_[byte];
+  having_.assign(256, TokenMask(0));
+  for (int b = 0x20; b < 256; ++b)
+    if ((b & 0xC0) != 0x80) having_[static_cast<size_t>(b)] = TokenMask(trie_->n_tokens());
   for (const int32_t id : trie_->tokens()) {
     std::string text = trie_->path(trie_->node_of(id));
     if (const uint32_t end = ends->node_of(id); end != TokenTrie::kNone)
       text.resize(text.size() - ends->nodes()[end].depth);
-    for (const char c : text) having_[std::min<size_t>(static_cast<uint8_t>(c), 128)].add(id);
+    for (const char c : text)
+      if (auto& having = having_[static_cast<uint8_t>(c)]; !having.words().empty()) having.add(id);
   }
-  return having_[character];
+  return having_[byte];
 }
 
 std::span<const uint32_t> FreeText::nodes_of(uint8_t byte) const {
@@ -281,6 +329,8 @@ PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, TextStates& 
     TextWalk(trie, text, states, *made, &all).all();
     return made;
   }
+  if (text.at.open_bytes == 0 && states.total(state) && (!text.reach || always_goes_on(text)))
+    return total(trie, text, all, states);
   if (const TextStates::Loop* loop = text.at.open_bytes == 0 ? states.loop(state) : nullptr)
     if (PartMaskPtr made = Loops(trie, text, all, states, *loop).run()) return made;
   auto made = std::make_shared<PartMask>(PartMask{TokenMask(trie.n_tokens()), {}, -1, {}, nullptr});

@@ -41,10 +41,11 @@ struct FreeText {
   std::vector<uint8_t> length;  // by token: code points, up to the end of the text
   // The tokens in which the text ends, from the quote on.
   std::unique_ptr<const TokenTrie> ends;
+  std::vector<std::string> to_ends;  // of each exit of all, the text up to the quote
   // Tokens that stay inside, of at most so many code points.
   const TokenMask& bounded(int64_t most) const;
-  // The tokens whose text has this ASCII character, or 128: any beyond ASCII.
-  const TokenMask& having(size_t character) const;
+  // The tokens in whose text a character begins with this byte.
+  const TokenMask& having(uint8_t byte) const;
   std::span<const uint32_t> nodes_of(uint8_t byte) const;  // of the tree, in their order
 
  private:

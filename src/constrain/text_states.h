@@ -27,24 +27,28 @@ class TextStates {
   // backslashes too. Of a state where a character begins.
   const Bytes& special(int32_t state);
 
-  // From `state`, bytes of `first` lead to `in`, and bytes of `bytes` stay there; other ASCII does not.
+  // Characters that begin with a byte of `first` lead from `state` to `in`, those that begin with one of
+  // `bytes` stay there.
   struct Loop {
     int32_t in = -1;
-    std::bitset<128> first, bytes;
-    bool beyond_ascii = false;  // do all other characters stay in it, or none?
+    std::bitset<256> first, bytes;
   };
   // Null: it does not come to one that many bytes stay in.
   const Loop* loop(int32_t state);
+  // Can any text go on from here, whatever the labels of its states?
+  bool total(int32_t state);
 
  private:
   void compare(int32_t state);
   Loop find_loop(int32_t state) const;
+  void find_total();
   const Dfa* dfa_;
   std::vector<int8_t> as_;       // by state
   std::vector<int32_t> labels_;  // by state
   int32_t free_label_ = -1;
   std::vector<std::unique_ptr<const Bytes>> live_, special_;  // by state; null: not asked for
   std::vector<std::unique_ptr<const Loop>> loops_;
+  std::vector<int8_t> total_;  // by state; none: not asked for
 };
 
 }  // namespace ingle::constrain

@@ -20,7 +20,7 @@ std::vector<std::string> pieces() {
     "\":{\"", "  ", "\n  ", "a\"", "\":", "[\"", "\",\"", "\xC3\xA9", "\xE6\xBC", "x\xC3", "(((", "))",
     "+1", "1+", "=\"", "</", "</x>", "<x", "x>", "<x>a", "a</x>b", "aa\", \"b\": 1", "a\",\"a",
     "a\":1,\"a\":", "\",\"a\"", "a\",\"b\",", "},{", "{\"a\":\"", "\"}]", "\\\"", "\\\"a\"", "a\\nb\"",
-    "          ", "            ", "\n\n\n\n\n\n\n\n", "b, ", ",ab", "é/"})
+    "          ", "            ", "\n\n\n\n\n\n\n\n", "b, ", ",ab", "\xC3\xA9/", "\xC3/", "/\xE6\xBC\xA2" "a", "\xE2\x80\xA8", "a\xE2\x80", "://ab", "/a\"", ".ab\","})
     // clang-format on
     out.emplace_back(p);
   return out;
@@ -91,7 +91,10 @@ TEST_CASE("masks of schemas offer just what goes on", "[constrain]") {
             {"type": "object", "properties": {"b": {"const": "x"}}, "required": ["b"]},
             {"type": "object", "properties": {"b": {"const": "ab"}}, "required": ["b"]}]}}})",
        R"({"type": "string", "pattern": "^[a-z ]+(,[a-z ]+)*$"})",
-       R"({"type": "string", "pattern": "^[^/x]*$", "maxLength": 7})",
+       R"({"type": "string", "pattern": "^[^/x]*$", "maxLength": 7})", R"({"type": "string", "pattern": "^.+$"})",
+       R"({"type": "string", "pattern": "^https?://.*\\.ab.*$"})", R"({"type": "string", "pattern": "a|bc"})",
+       R"x({"type": "object", "patternProperties": {"ab([a-z]+)": {"type": "integer"}, "x": {"type": "string"}}})x",
+       R"x({"type": "object", "patternProperties": {"^(/[^/]+)+$": {"type": "integer"}}, "additionalProperties": false})x",
        R"({"anyOf": [{"type": "string", "pattern": "^a"}, {"type": "array", "items": {"type": "boolean"}}]})",
        R"({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "null"}}})"}) {
     INFO(schema);
