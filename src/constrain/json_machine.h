@@ -21,8 +21,9 @@ struct StringShape {
 // An alternative is told by a mask: which of the shape's open conditions ("some key …", "contains …") the
 // value at hand fulfils. A node of -1 cannot be chosen.
 struct KeyClass {
-  int32_t name = -1;  // in the shape's names; -1: any key of this class
+  int32_t name = -1;  // it is one key: some number; -1: any key of this class
   bool required = false;
+  bool endless = false;        // wherever one of it can still come, infinitely many can
   std::vector<int32_t> nodes;  // by mask
 };
 

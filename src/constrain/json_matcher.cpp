@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "constrain/number_inside.h"
 #include "core/error.h"
 #include "core/json.h"
 
@@ -126,10 +127,7 @@ bool JsonMatcher::accepting() const {
   for (const Thread& t : threads_) {
     if (t.frame) continue;
     if (t.mode == Mode::after) return true;
-    if (t.mode == Mode::number && t.number.complete()) {
-      const auto value = Decimal::parse(t.number.text);
-      if (t.rule->free() || (value && t.rule->holds(*value))) return true;
-    }
+    if (t.mode == Mode::number && holds(*t.rule, t.number)) return true;
   }
   return false;
 }
@@ -331,8 +329,7 @@ void JsonMatcher::begin_value(Thread t, uint8_t byte) {
 
 void JsonMatcher::in_number(Thread t, uint8_t byte) {
   if (t.number.complete() && (byte == ',' || byte == ']' || byte == '}' || is_space(byte))) {
-    const auto value = Decimal::parse(t.number.text);
-    if (!t.rule->free() && !(value && t.rule->holds(*value))) return;
+    if (!holds(*t.rule, t.number)) return;
     Thread done;
     done.frame = t.frame;
     done.mode = Mode::after;
@@ -349,17 +346,7 @@ void JsonMatcher::in_number(Thread t, uint8_t byte) {
     }
     return step(std::move(done), byte);
   }
-  if (t.number.take(byte) == Step::dead) return;
-  if (writing() && !t.rule->free() && (t.number.stage >= 6 || !t.rule->can_begin(t.number.text))) return;
-  if (!unique(t.frame)) {
-    // Digits that no longer matter are not told apart.
-    if (t.rule->free())
-      t.number.text.clear();
-    else if (writing() && t.rule->whole_numbers())
-      t.number.text = t.number.stage < 4    ? t.number.text.substr(0, 1 + (t.number.text[0] == '-'))
-                      : t.number.stage == 4 ? "1."
-                                            : "1.0";
-  }
+  if (!take(*t.rule, t.number, byte, writing(), !unique(t.frame))) return;
   if (new_item(t)) add(std::move(t));
 }
 

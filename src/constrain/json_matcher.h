@@ -28,6 +28,8 @@ class JsonMatcher : public Matcher {
   std::unique_ptr<Matcher> outside(size_t, int32_t) const override;
   std::vector<std::string> refused(size_t) const override;
   Text text(size_t) const override;
+  bool in_number() const override;
+  bool may_end(size_t) const override;
   int blanks() const override;
   bool in_json() const override;
   bool doubtful() const override { return doubtful_; }
@@ -99,6 +101,7 @@ class JsonMatcher : public Matcher {
   bool may_be_unnamed(const Thread& thread) const;
   bool is_text(const Thread& thread) const;  // seen as a part
   bool is_key(const Thread& thread) const;
+  bool is_number(const Thread& thread) const;
   bool new_item(const Thread& thread);
   bool another_item(const FramePtr& frame);
   static bool unique(const FramePtr& frame) { return frame && frame->array && frame->array->unique; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "constrain/json_matcher.h"
+#include "constrain/number_inside.h"
 
 namespace ingle::constrain {
 bool JsonMatcher::is_text(const Thread& t) const {
@@ -17,11 +18,24 @@ bool JsonMatcher::is_key(const Thread& t) const {
          (t.frame->others.empty() || t.frame->object->endless);
 }
 
+bool JsonMatcher::is_number(const Thread& t) const {
+  return t.mode == Mode::number && writing() && !unique(t.frame);
+}
+
+bool JsonMatcher::in_number() const {
+  return std::all_of(threads_.begin(), threads_.end(), [&](const Thread& t) { return is_number(t); });
+}
+
+bool JsonMatcher::may_end(size_t i) const {
+  const Thread& t = threads_[i];
+  return is_number(t) && holds(*t.rule, t.number);
+}
+
 size_t JsonMatcher::n_parts() const {
   constexpr size_t kMost = 64;
   if (threads_.size() > kMost || (compares() && !writing())) return 0;
   const bool any =
-      std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) { return is_text(t) || is_key(t); });
+      std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) { return is_text(t) || is_key(t) || is_number(t); });
   return any ? threads_.size() : 0;
 }
 
@@ -29,10 +43,12 @@ Matcher::PartKey JsonMatcher::part_key(size_t i) const {
   const Thread& t = threads_[i];
   if (is_text(t)) return {t.shape->text.get(), t.string.state, {unique(t.frame)}};
   if (is_key(t)) return {t.frame->object, t.string.state, t.allowed};
-  return {};
+  if (!is_number(t)) return {};
+  return {t.rule, t.number.stage, std::vector<uint64_t>(t.number.text.begin(), t.number.text.end())};
 }
 
 std::unique_ptr<Matcher> JsonMatcher::inside(size_t i) const {
+  if (is_number(threads_[i])) return number_inside(*threads_[i].rule, threads_[i].number);
   auto alone = std::make_unique<JsonMatcher>(*this);
   std::swap(alone->threads_[0], alone->threads_[i]);
   alone->threads_.resize(1);
@@ -50,9 +66,14 @@ std::unique_ptr<Matcher> JsonMatcher::outside(size_t i, int32_t exit) const {
     const ObjectShape& shape = *t.frame->object;
     const std::vector<std::string>& others = t.frame->others;
     const bool again = std::find(others.begin(), others.end(), kUntold) != others.end();
-    out->doubtful_ = shape.classes[static_cast<size_t>(exit)].name < 0 && (again || !shape.endless);
+    out->doubtful_ = shape.classes[static_cast<size_t>(exit)].name < 0 && (again || !shape.classes[static_cast<size_t>(exit)].endless);
     t.key.assign(again ? others.size() + 1 : 1, kUntold[0]);
     out->end_key(t, exit);
+  } else if (t.mode == Mode::number) {
+    Thread done;
+    done.mode = Mode::after;
+    done.frame = t.frame;
+    out->add(std::move(done));
   } else if (unique(t.frame)) {
     // It differs from those that refused() tells.
     auto frame = std::make_shared<Frame>(*t.frame);

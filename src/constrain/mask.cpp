@@ -1,6 +1,7 @@
 #include "constrain/mask.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ingle::constrain {
 namespace {
@@ -87,12 +88,18 @@ void Masker::walk(const Walk& w, uint32_t begin, uint32_t end) {
     }
     put(w, i);
     ++i;
-    // Where a text begins.
-    if (node.byte != '"' || i == node.next) continue;
+    // Where a text or a number begins.
+    const bool digit = (node.byte >= '0' && node.byte <= '9') || node.byte == '-';
+    if ((node.byte != '"' && !digit) || i == node.next) continue;
     const auto texts = here.place >= 0 ? places_.texts(here.place) : Places::texts_of(*here.own);
     if (!texts) continue;
     const Matcher* own = here.place >= 0 ? nullptr : here.own.get();
-    for (size_t t = 0; t < texts->size(); ++t) walk_text(w, i, node.next, here.place, own, (*texts)[t], t);
+    const int32_t place = here.place;
+    for (size_t t = 0; t < texts->size(); ++t)
+      if ((*texts)[t].text.dfa)
+        walk_text(w, i, node.next, place, own, (*texts)[t], t);
+      else
+        walk_number(w, i, node.next, place, (*texts)[t].inside, t);
     i = node.next;
   }
 }
@@ -133,6 +140,35 @@ void Masker::walk_text(const Walk& w, uint32_t begin, uint32_t end, int32_t plac
     }
     put(w, node_number);
     walk(w, node_number + 1, node.next);
+  }
+}
+
+void Masker::walk_number(const Walk& w, uint32_t begin, uint32_t end, int32_t place, int32_t inside,
+                         size_t t) {
+  const auto nodes = w.trie.nodes();
+  levels_[nodes[begin].depth - 1u].place = inside;
+  for (uint32_t i = begin; i < end;) {
+    const TokenTrie::Node& node = nodes[i];
+    Level& from = levels_[node.depth - 1u];
+    const int32_t to = places_.step(from.place, node.byte);
+    if (to >= 0) {
+      levels_[node.depth].place = to;
+      put(w, i++);
+      continue;
+    }
+    const bool may_end = places_.left(from.place) != Matcher::Left::no;
+    if (to == Places::kNone) {
+      verify(w, i);
+    } else if (const int32_t after = may_end ? places_.outside(place, t, 0) : Places::kDead;
+               after == Places::kNone) {
+      verify(w, i);
+    } else if (after >= 0) {
+      const int32_t number = std::exchange(from.place, after);
+      from.blanks = 0;
+      walk(w, i, node.next);
+      from.place = number;
+    }
+    i = node.next;
   }
 }
 
@@ -266,6 +302,8 @@ TokenMaskPtr Masker::make(const Matcher& at) {
       out->add_both(inside->inside, trie_->free_text(true).bounded(most));
     else
       out->add(inside->inside);
+    if (at.may_end(i))
+      if (const auto after = at.outside(i, 0)) walk_whole(*after);
     if (inside->free_kind >= 0) add_free_ends(at, i, text, *inside, *out);
     add_exits(at, i, text, *inside, *out);
   }

@@ -61,6 +61,8 @@ class Masker {
   // In text `t` of those of a place, or where it is not kept, of a matcher.
   void walk_text(const Walk& w, uint32_t begin, uint32_t end, int32_t place, const Matcher* own,
                  const Places::Text& text, size_t t);
+  // In part `t` of a place, which is a number's and stands at `inside`.
+  void walk_number(const Walk& w, uint32_t begin, uint32_t end, int32_t place, int32_t inside, size_t t);
   void verify(const Walk& w, uint32_t node);  // all that begin so, one by one
   static void put(const Walk& w, uint32_t node);
 

@@ -39,6 +39,10 @@ class Matcher {
   virtual std::unique_ptr<Matcher> inside(size_t) const { return nullptr; }
   // Where it has ended, in one of the ways that a text's labels tell apart; null: dead.
   virtual std::unique_ptr<Matcher> outside(size_t, int32_t) const { return nullptr; }
+  // Are all parts numbers of JSON?
+  virtual bool in_number() const { return false; }
+  // May it have ended already?
+  virtual bool may_end(size_t) const { return false; }
   // Ends that cannot be, as the bytes from here to there.
   virtual std::vector<std::string> refused(size_t) const { return {}; }
 

@@ -128,8 +128,11 @@ bool NumberRule::free() const {
   return !low && !high && multiples.empty() && not_multiples.empty() && not_equal.empty();
 }
 
-bool NumberRule::whole_numbers() const {
-  return !low && !high && not_multiples.empty() && not_equal.empty() && multiples.size() == 1 &&
+bool NumberRule::whole_numbers(bool negative) const {
+  const std::optional<Decimal>& bound = negative ? low : high;  // away from zero
+  const bool reaches_zero = negative ? !high || *high > Decimal() || (high->is_zero() && !high_open)
+                                     : !low || *low < Decimal() || (low->is_zero() && !low_open);
+  return !bound && reaches_zero && not_multiples.empty() && not_equal.empty() && multiples.size() == 1 &&
          multiples[0].key() == "1e0";
 }
 

@@ -16,7 +16,7 @@ struct NumberRule {
   std::vector<Decimal> not_equal;
 
   bool free() const;
-  bool whole_numbers() const;                   // all of them, and no others
+  bool whole_numbers(bool negative) const;      // all that have this sign, and no others of it
   void raise(const Decimal& bound, bool open);  // low
   void lower(const Decimal& bound, bool open);  // high
   void add(const NumberRule& other);

@@ -59,16 +59,30 @@ std::shared_ptr<const Places::Texts> Places::texts_of(const Matcher& at) {
   for (size_t i = 0; i < n; ++i) {
     Matcher::Text text = at.text(i);
     if (!text.dfa) return nullptr;
-    texts->push_back({std::move(text), at.refused(i)});
+    texts->push_back({std::move(text), kNone, at.refused(i)});
   }
   return texts;
 }
 
 std::shared_ptr<const Places::Texts> Places::texts(int32_t place) {
-  Entry& entry = entries_[static_cast<size_t>(place)];
-  if (!entry.looked_for_texts) entry.texts = texts_of(*entry.at);
-  entry.looked_for_texts = true;
-  return entry.texts;
+  const auto index = static_cast<size_t>(place);
+  if (entries_[index].looked_for_texts) return entries_[index].texts;
+  const Matcher& at = *entries_[index].at;
+  auto found = texts_of(at);
+  const size_t n = at.n_parts();
+  if (!found && n > 0 && at.in_number()) {
+    auto numbers = std::make_shared<Texts>();
+    bool kept = true;
+    for (size_t i = 0; i < n; ++i) {
+      auto inside = at.inside(i);
+      numbers->push_back({{}, of(inside), {}});
+      kept = kept && numbers->back().inside >= 0;
+    }
+    if (kept) found = std::move(numbers);
+  }
+  entries_[index].texts = found;
+  entries_[index].looked_for_texts = true;
+  return found;
 }
 
 int32_t Places::outside(int32_t place, size_t text, int32_t label) {

@@ -29,14 +29,15 @@ class Places {
   Matcher::Left left(int32_t place) const { return entries_[static_cast<size_t>(place)].left; }
   bool takes_blanks(int32_t place) const { return entries_[static_cast<size_t>(place)].takes_blanks; }
   bool doubtful(int32_t place) const { return entries_[static_cast<size_t>(place)].doubtful; }
-  // The texts of which one goes on here; none: the place is not (only) in texts.
+  // The texts or numbers of which one goes on here; none: the place is not (only) in such.
   struct Text {
     Matcher::Text text;
+    int32_t inside = kNone;  // where it is none: the place in the part
     std::vector<std::string> refused;
   };
   using Texts = std::vector<Text>;
   std::shared_ptr<const Texts> texts(int32_t place);  // null: none
-  static std::shared_ptr<const Texts> texts_of(const Matcher& at);
+  static std::shared_ptr<const Texts> texts_of(const Matcher& at);  // no numbers
   // Where the text has ended; kDead, or kNone: the place is not kept.
   int32_t outside(int32_t place, size_t text, int32_t label);
   size_t size() const { return entries_.size(); }

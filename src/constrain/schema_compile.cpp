@@ -368,8 +368,11 @@ class Compiler {
       o.keys = trim(o.keys);
       o.reach = reachable(o);
       o.unnamed.assign((o.classes.size() + 63) / 64, 0);
-      for (size_t c = 0; c < o.classes.size(); ++c)
-        if (o.classes[c].name < 0) o.unnamed[c / 64] |= uint64_t{1} << (c % 64);
+      for (size_t c = 0; c < o.classes.size(); ++c) {
+        KeyClass& own = o.classes[c];
+        if (own.name < 0 && is_one_text(o, c)) own.name = 0;
+        if (own.name < 0) o.unnamed[c / 64] |= uint64_t{1} << (c % 64);
+      }
       o.endless = is_endless(o);
     }
   }
@@ -380,14 +383,34 @@ class Compiler {
     return std::find(left.begin(), left.end(), 0) == left.end();
   }
 
-  static bool is_endless(const ObjectShape& o) {
+  static bool is_endless(ObjectShape& o) {
+    bool all = true;
     for (size_t c = 0; c < o.classes.size(); ++c) {
       if (o.classes[c].name >= 0) continue;
       std::vector<char> states;
       for (const auto& reach : o.reach) states.push_back(reach[c / 64] >> (c % 64) & 1);
-      if (endless(o.keys, states) != states) return false;
+      o.classes[c].endless = endless(o.keys, states) == states;
+      all = all && o.classes[c].endless;
     }
-    return true;
+    return all;
+  }
+
+  static bool is_one_text(const ObjectShape& o, size_t c) {
+    const auto reaches = [&](int32_t s) { return o.reach[static_cast<size_t>(s)][c / 64] >> (c % 64) & 1; };
+    if (o.keys.empty() || !reaches(o.keys.start)) return false;
+    int32_t s = o.keys.start;
+    for (int32_t n = 0; n <= o.keys.size(); ++n) {
+      int32_t next = -1, ways = o.keys.label[static_cast<size_t>(s)] == static_cast<int32_t>(c);
+      const bool ends = ways != 0;
+      for (int b = 0; b < 256 && ways < 2; ++b)
+        if (const int32_t to = o.keys.step(s, static_cast<uint8_t>(b)); to >= 0 && reaches(to)) {
+          next = to;
+          ++ways;
+        }
+      if (ways != 1 || ends) return ways == 1;
+      s = next;
+    }
+    return false;
   }
 
   static std::vector<std::vector<uint64_t>> reachable(const ObjectShape& o) {

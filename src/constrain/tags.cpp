@@ -99,6 +99,8 @@ class TagsMatcher : public Matcher {
   }
 
   std::vector<std::string> refused(size_t i) const override { return threads_[0].content.at->refused(i); }
+  bool in_number() const override { return in_content() && threads_[0].content.at->in_number(); }
+  bool may_end(size_t i) const override { return threads_[0].content.at->may_end(i); }
   Text text(size_t i) const override { return threads_[0].content.at->text(i); }
   int blanks() const override { return in_content() ? threads_[0].content.at->blanks() : -1; }
   bool in_json() const override { return in_content() && threads_[0].content.at->in_json(); }
