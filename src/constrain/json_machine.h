@@ -32,7 +32,8 @@ struct ObjectShape {
   std::vector<KeyClass> classes;
   std::vector<std::vector<uint64_t>> reach;  // by state of `keys`: the classes that can still come of it
   std::vector<uint64_t> unnamed;             // the classes without a name
-  bool endless = false;  // wherever a key without a name can still come, so can infinitely many
+  // By state: the classes without a name of which infinitely many keys can still come.
+  std::vector<std::vector<uint64_t>> endless;
   int32_t n_required = 0;
   int64_t low = 0, high = kUnbounded;
   uint32_t conditions = 0;  // all of these bits must have been fulfilled

@@ -74,6 +74,16 @@ std::vector<std::string> first_texts(const Dfa& dfa, int32_t state, size_t n) {
   return out;
 }
 
+// Can infinitely many keys of its class still come wherever this one goes through?
+bool among_endless(const ObjectShape& shape, std::string_view key, int32_t number) {
+  int32_t state = shape.keys.start;
+  for (size_t i = 0; state >= 0 && has(shape.endless[static_cast<size_t>(state)], number); ++i) {
+    if (i == key.size()) return true;
+    state = shape.keys.step(state, static_cast<uint8_t>(key[i]));
+  }
+  return state < 0;  // it stands for one that was not told
+}
+
 bool any_node(const std::vector<int32_t>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](int32_t n) { return n >= 0; });
 }
@@ -88,8 +98,8 @@ JsonMatcher::Frame::~Frame() {
 
 bool JsonMatcher::Frame::same_here(const Frame& o) const {
   return object == o.object && array == o.array && count == o.count && required == o.required &&
-         fulfilled == o.fulfilled && item_begin == o.item_begin && seen == o.seen && contains == o.contains &&
-         others == o.others && items == o.items;
+         fulfilled == o.fulfilled && item_begin == o.item_begin && finite_others == o.finite_others &&
+         seen == o.seen && contains == o.contains && others == o.others && items == o.items;
 }
 
 bool JsonMatcher::Frame::operator==(const Frame& o) const {
@@ -370,7 +380,7 @@ bool JsonMatcher::new_key(const Thread& t) const {
     unnamed = unnamed || (reach[w] & t.allowed[w]) != 0;
   }
   const std::vector<std::string>& others = t.frame->others;
-  if (!unnamed || !writing() || others.empty() || shape.endless) return unnamed;
+  if (!unnamed || !writing() || !t.frame->finite_others) return unnamed;
   for (const std::string& rest :
        first_texts(shape.keys, t.string.state, others.size() + shape.classes.size() + 1)) {
     int32_t state = t.string.state;
@@ -426,8 +436,10 @@ void JsonMatcher::end_key(const Thread& t, int32_t number) {
     next->fulfilled |= mask;
     if (c.name >= 0)
       set(next->seen, number);
-    else
+    else {
       next->others.push_back(t.key);
+      next->finite_others = next->finite_others || !among_endless(shape, t.key, number);
+    }
     Thread value;
     value.frame = std::move(next);
     value.mode = Mode::colon;

@@ -48,7 +48,8 @@ class JsonMatcher : public Matcher {
     std::vector<int64_t> contains;
     std::vector<std::string> items;  // canonical texts, where they must differ
     size_t item_begin = 0;
-    bool in_unique = false;  // it is an array whose items must differ, or stands in one
+    bool finite_others = false;  // some of others could be the last of its kind
+    bool in_unique = false;      // it is an array whose items must differ, or stands in one
     Frame() = default;
     Frame(const Frame&) = default;
     Frame& operator=(const Frame&) = delete;

@@ -14,8 +14,7 @@ bool JsonMatcher::is_text(const Thread& t) const {
 }
 
 bool JsonMatcher::is_key(const Thread& t) const {
-  return t.mode == Mode::key && t.string.stage == 0 && writing() &&
-         (t.frame->others.empty() || t.frame->object->endless);
+  return t.mode == Mode::key && t.string.stage == 0 && writing() && !t.frame->finite_others;
 }
 
 bool JsonMatcher::is_number(const Thread& t) const {
@@ -34,8 +33,8 @@ bool JsonMatcher::may_end(size_t i) const {
 size_t JsonMatcher::n_parts() const {
   constexpr size_t kMost = 64;
   if (threads_.size() > kMost || (compares() && !writing())) return 0;
-  const bool any =
-      std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) { return is_text(t) || is_key(t) || is_number(t); });
+  const bool any = std::any_of(threads_.begin(), threads_.end(),
+                               [&](const Thread& t) { return is_text(t) || is_key(t) || is_number(t); });
   return any ? threads_.size() : 0;
 }
 
@@ -66,7 +65,8 @@ std::unique_ptr<Matcher> JsonMatcher::outside(size_t i, int32_t exit) const {
     const ObjectShape& shape = *t.frame->object;
     const std::vector<std::string>& others = t.frame->others;
     const bool again = std::find(others.begin(), others.end(), kUntold) != others.end();
-    out->doubtful_ = shape.classes[static_cast<size_t>(exit)].name < 0 && (again || !shape.classes[static_cast<size_t>(exit)].endless);
+    out->doubtful_ = shape.classes[static_cast<size_t>(exit)].name < 0 &&
+                     (again || !shape.classes[static_cast<size_t>(exit)].endless);
     t.key.assign(again ? others.size() + 1 : 1, kUntold[0]);
     out->end_key(t, exit);
   } else if (t.mode == Mode::number) {

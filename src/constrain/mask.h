@@ -72,8 +72,8 @@ class Masker {
   std::unordered_map<int64_t, TokenMaskPtr> masks_;  // by place and blanks
   std::map<Matcher::PartKey, PartMaskPtr> parts_;
   std::map<const Dfa*, TextStates> states_;  // of the automata of texts
-  std::vector<Level> levels_;        // by depth in the tree
-  std::unique_ptr<TokenMask> ends_;  // of a part
+  std::vector<Level> levels_;                // by depth in the tree
+  std::unique_ptr<TokenMask> ends_;          // of a part
 };
 
 }  // namespace ingle::constrain

@@ -20,7 +20,8 @@ class NumberInside : public Matcher {
   }
   Left left() const override { return holds(*rule_, at_) ? Left::maybe : Left::no; }
   bool may_begin(uint8_t byte) const override {
-    return (byte >= '0' && byte <= '9') || byte == '.' || byte == '-' || byte == '+' || byte == 'e' || byte == 'E';
+    return (byte >= '0' && byte <= '9') || byte == '.' || byte == '-' || byte == '+' || byte == 'e' ||
+           byte == 'E';
   }
 
  private:

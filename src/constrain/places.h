@@ -36,7 +36,7 @@ class Places {
     std::vector<std::string> refused;
   };
   using Texts = std::vector<Text>;
-  std::shared_ptr<const Texts> texts(int32_t place);  // null: none
+  std::shared_ptr<const Texts> texts(int32_t place);                // null: none
   static std::shared_ptr<const Texts> texts_of(const Matcher& at);  // no numbers
   // Where the text has ended; kDead, or kNone: the place is not kept.
   int32_t outside(int32_t place, size_t text, int32_t label);

@@ -373,7 +373,7 @@ class Compiler {
         if (own.name < 0 && is_one_text(o, c)) own.name = 0;
         if (own.name < 0) o.unnamed[c / 64] |= uint64_t{1} << (c % 64);
       }
-      o.endless = is_endless(o);
+      find_endless(o);
     }
   }
 
@@ -383,16 +383,17 @@ class Compiler {
     return std::find(left.begin(), left.end(), 0) == left.end();
   }
 
-  static bool is_endless(ObjectShape& o) {
-    bool all = true;
+  static void find_endless(ObjectShape& o) {
+    o.endless.assign(o.reach.size(), std::vector<uint64_t>(o.unnamed.size()));
     for (size_t c = 0; c < o.classes.size(); ++c) {
       if (o.classes[c].name >= 0) continue;
       std::vector<char> states;
       for (const auto& reach : o.reach) states.push_back(reach[c / 64] >> (c % 64) & 1);
-      o.classes[c].endless = endless(o.keys, states) == states;
-      all = all && o.classes[c].endless;
+      const std::vector<char> left = endless(o.keys, states);
+      o.classes[c].endless = left == states;
+      for (size_t s = 0; s < left.size(); ++s)
+        if (left[s]) o.endless[s][c / 64] |= uint64_t{1} << (c % 64);
     }
-    return all;
   }
 
   static bool is_one_text(const ObjectShape& o, size_t c) {

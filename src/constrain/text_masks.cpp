@@ -23,8 +23,8 @@ int64_t length(const StringCursor& at) { return at.length + (at.stage != 0); }
 // Walks a tree along a text.
 class TextWalk {
  public:
-  // `free`: what the mask has already. Most of what a pattern or a key may be is any text once its beginning is
-  // past: where that is so, the tree is not walked.
+  // `free`: what the mask has already. Most of what a pattern or a key may be is any text once its beginning
+  // is past: where that is so, the tree is not walked.
   TextWalk(const TokenTrie& trie, const Matcher::Text& text, TextStates& states, PartMask& out,
            const FreeText* free = nullptr, std::vector<uint8_t>* lengths = nullptr)
       : trie_(trie), text_(text), states_(states), out_(out), free_(free), lengths_(lengths) {}
@@ -134,7 +134,8 @@ class Loops {
     std::vector<uint8_t> leaving;
     for (int b = 0x20; b < 256; ++b) {
       const bool escape = b == '\\' && text_.escapes;
-      if (b == '"' || (b & 0xC0) == 0x80 || loop_.bytes[static_cast<size_t>(b)] || (!escape && dfa.step(loop_.in, static_cast<uint8_t>(b)) < 0))
+      if (b == '"' || (b & 0xC0) == 0x80 || loop_.bytes[static_cast<size_t>(b)] ||
+          (!escape && dfa.step(loop_.in, static_cast<uint8_t>(b)) < 0))
         continue;
       leaving.push_back(static_cast<uint8_t>(b));
       n += free_.nodes_of(static_cast<uint8_t>(b)).size();
@@ -201,7 +202,8 @@ class Loops {
 };
 
 // A text that goes on whatever comes, but is told apart where it ends.
-PartMaskPtr total(const TokenTrie& trie, const Matcher::Text& text, const FreeText& free, TextStates& states) {
+PartMaskPtr total(const TokenTrie& trie, const Matcher::Text& text, const FreeText& free,
+                  TextStates& states) {
   auto made = std::make_shared<PartMask>(PartMask{free.all->inside, {}, -1, {}, nullptr});
   std::vector<int32_t> labels;
   std::map<int32_t, int> counts;
@@ -320,7 +322,8 @@ PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, TextStates& 
   const FreeText& all = trie.free_text(text.escapes);
   const int32_t state = text.at.state;
   if (states.free_as(state) == 0)
-    return std::make_shared<PartMask>(PartMask{all.all->inside, {}, states.label_of_free(state), {}, nullptr});
+    return std::make_shared<PartMask>(
+        PartMask{all.all->inside, {}, states.label_of_free(state), {}, nullptr});
   int n_free = 0;  // is it free text soon?
   for (const uint8_t b : {'e', 'x', 'Q', '~'})
     if (const int32_t to = text.dfa->step(state, b); to >= 0) n_free += states.free_as(to) >= 0;

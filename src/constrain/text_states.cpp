@@ -34,7 +34,12 @@ bool all_stay(const Dfa& dfa, int32_t state, uint8_t lead) {
 }  // namespace
 
 TextStates::TextStates(const Dfa& dfa)
-    : dfa_(&dfa), as_(at(dfa.size()), -1), labels_(as_.size(), -1), live_(as_.size()), special_(as_.size()), loops_(as_.size()) {
+    : dfa_(&dfa),
+      as_(at(dfa.size()), -1),
+      labels_(as_.size(), -1),
+      live_(as_.size()),
+      special_(as_.size()),
+      loops_(as_.size()) {
   for (int32_t s = 0; s < dfa.size(); ++s)
     if (as_[at(s)] < 0 && dfa.label[at(s)] >= 0 && dfa.step(s, 'a') == s && dfa.step(s, '0') == s &&
         dfa.step(s, ' ') == s && dfa.step(s, '/') == s)

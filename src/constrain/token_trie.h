@@ -54,7 +54,8 @@ class TokenTrie {
   std::span<const int32_t> tokens() const { return tokens_; }
   std::span<const int32_t> tokens(uint32_t begin, uint32_t end) const;  // of nodes [begin, end)
   uint32_t node_of(int32_t token) const { return node_of_[static_cast<size_t>(token)]; }  // kNone: no bytes
-  // Of a node with many children, or of none (kNone), where the tree begins: by byte. Null: there is no table.
+  // Of a node with many children, or of none (kNone), where the tree begins: by byte. Null: there is no
+  // table.
   const std::array<uint32_t, 256>* children(uint32_t node) const;
   std::string path(uint32_t node) const;       // the bytes that lead there
   uint32_t find(std::string_view path) const;  // the node; kNone: no token begins so
