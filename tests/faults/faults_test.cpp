@@ -303,6 +303,33 @@ std::string save_and_go_on(Run& run) {
   return out;
 }
 
+// What is told of a file before it is loaded, and of a session while it computes.
+std::string look_inside(Run& run) {
+  const Model& model = World::get().model;
+  Text text;
+  Session session;
+  std::string out;
+  run([&](auto err) { return ingle_inspect(kModel, text.out(), err); });
+  out += take(text);
+  run([&](auto err) {
+    return ingle_plan_memory(World::get().runtime, kModel, nullptr, nullptr, text.out(), err);
+  });
+  out += take(text);
+  run([&](auto err) { return ingle_session_create(model, nullptr, session.out(), err); });
+  double sum = 0;
+  ingle_tap tap = INGLE_TAP_INIT;
+  tap.user = &sum;
+  tap.hear = [](int32_t point, int64_t position, int32_t, const float* values, int64_t n, void* user) {
+    *static_cast<double*>(user) += values[n / 2] * (point + 5) * static_cast<double>(position + 1);
+    return int32_t{0};
+  };
+  const int32_t points[] = {INGLE_TAP_EMBEDDING, 1, INGLE_TAP_FINAL_NORM, INGLE_TAP_LOGITS};
+  const int32_t ids[] = {70, 71, 72, 73, 74};
+  run([&](auto err) { return ingle_session_tap(session, points, 4, &tap, err); });
+  run([&](auto err) { return ingle_session_feed_tokens(session, ids, 5, nullptr, err); });
+  return out + std::to_string(sum);
+}
+
 // Requests side by side, worked off by this thread: what a step could not get memory for is tried again, or
 // ends that request by the error, and it is asked once more.
 std::string serve(Run& run) {
@@ -383,6 +410,7 @@ constexpr Case kCases[] = {
     {"reasoning", reason_by_a_schema, 5},
     {"save and load", save_and_go_on, 3},
     {"engine", serve, 3},
+    {"look inside", look_inside, 7},
 };
 
 // Every k of one fault, until it is not met any more. Returns how many were met.
