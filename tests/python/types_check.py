@@ -20,12 +20,24 @@ with ingle.Model("m.gguf", threads=2, map=False) as model:
         if event.finish == "stop":
             break
     row: memoryview = session.logits()
+    session.tap(["embedding", 3, "logits"], lambda seen: print(seen.point, seen.values))
+    assert_type(session.beam_search(beams=2)[0]["score"], float)
+    with ingle.Engine(model, max_running=4) as engine:
+        number: int = engine.submit("hi", temperature=0.2, max_tokens=4, band=0, tenant="a")
+        for told in engine:
+            assert_type(told.event.text, str)
+        assert_type(engine.generate(["a", [1, 2]], top_k=4), list[str])
+    assert_type(ingle.plan_memory("m.gguf", context=64, state_type="f16")["total_bytes"], int)
+    ingle.Sampler(stages={"mine": lambda logits, ids, accepted: None}, temperature=0.1)
 '''
 BAD = {  # what a checker must refuse, each with a part of what it says
     'ingle.Sampler(temprature=1.0)': "temprature",
     'ingle.Sampler(temperature="warm")': "temperature",
     'ingle.Model("m").chat("hi", max_tokens="4")': "max_tokens",
     'ingle.Model("m").session().feed_chat([{"rol": "user", "content": "x"}])': "rol",
+    'ingle.Engine(ingle.Model("m"), max_runing=4)': "max_runing",
+    'ingle.Engine(ingle.Model("m")).submit("x", band="first")': "band",
+    'ingle.Model("m").session().tap(["nowhere"], print)': "nowhere",
     'next(ingle.Model("m").session().stream()).finish == "ended"': "comparison",
 }
 
