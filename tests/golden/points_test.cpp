@@ -74,3 +74,33 @@ TEST_CASE("every family has a point before each layer, behind the last, and at t
     CHECK(look(*cpu, g.ids, false).logits == b.logits);
   }
 }
+
+// What the points are said to be, by the file's own tensors: the embedding is the token's row of the table,
+// the final norm is the norm of the last layer's stream, and the logits are the head's rows times it.
+TEST_CASE("the embedding, the final norm and the logits are what the weights make of them", "[golden]") {
+  const auto file = formats::open_checkpoint(data_path("models/qwen2/model-f32.gguf"), quant::dtype_table());
+  Loaded ref(file, Setting{.backend = "ref", .state_type = kv::StateType::f32});
+  const Golden g = read_golden("qwen2");
+  const Looked seen = look(ref, g.ids, true);
+  const std::vector<float> table = floats_in(*file, "token_embd.weight"),
+                           norm = floats_in(*file, "output_norm.weight"),
+                           head = floats_in(
+                               *file, file->find("output.weight") ? "output.weight" : "token_embd.weight");
+  const size_t width = norm.size(), n_points = seen.rows.size();
+  const auto dot = [&](std::span<const float> a, std::span<const float> b) {
+    double sum = 0;
+    for (size_t i = 0; i < width; ++i) sum += double{a[i]} * b[i];
+    return sum;
+  };
+  for (size_t r = 0; r < g.ids.size(); ++r) {
+    const std::vector<float>&first = seen.rows[0][r], &last = seen.rows[n_points - 2][r],
+          &normed = seen.rows[n_points - 1][r];
+    const auto row = std::span(table).subspan(static_cast<size_t>(g.ids[r]) * width, width);
+    CHECK(std::equal(row.begin(), row.end(), first.begin(), first.end()));
+    const double scale = 1 / std::sqrt(dot(last, last) / static_cast<double>(width) + 1e-6);
+    for (size_t i = 0; i < width; ++i) CHECK(normed[i] == Approx(last[i] * scale * norm[i]).margin(1e-5));
+    for (size_t v = 0; v < static_cast<size_t>(g.n_vocab); v += 37)
+      CHECK(dot(std::span(head).subspan(v * width, width), normed) ==
+            Approx(g.logits[r * static_cast<size_t>(g.n_vocab) + v]).margin(1e-4));
+  }
+}
