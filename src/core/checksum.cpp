@@ -57,6 +57,32 @@ uint32_t crc32c(std::span<const std::byte> bytes, uint32_t before) noexcept {
   return ~crc;
 }
 
+uint64_t checksum64(std::span<const std::byte> bytes) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  constexpr uint64_t kOdd[4] = {0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9,
+                                0xD6E8FEB86659FD93};
+  constexpr int kTurn = 29;  // brings the high bits, which a product leaves at the top, down again
+  uint64_t chain[4] = {kOdd[3], kOdd[2], kOdd[1], kOdd[0]};
+  const auto take = [&](const std::byte* from) {
+    for (int i = 0; i < 4; ++i) {
+      uint64_t word = 0;
+      std::memcpy(&word, from + 8 * i, 8);
+      chain[i] = std::rotl((chain[i] ^ word) * kOdd[i], kTurn);
+    }
+  };
+  const std::byte* p = bytes.data();
+  size_t n = bytes.size();
+  for (; n >= 32; p += 32, n -= 32) take(p);
+  if (n > 0) {
+    std::byte rest[32] = {};
+    std::memcpy(rest, p, n);
+    take(rest);
+  }
+  uint64_t sum = static_cast<uint64_t>(bytes.size());  // zeros at the end count too
+  for (int i = 0; i < 4; ++i) sum = std::rotl((sum ^ chain[i]) * kOdd[i], kTurn);
+  return sum ^ sum >> 32;
+}
+
 Sha256::Sha256() noexcept
     : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {
 }

@@ -1,4 +1,5 @@
-// Checksums of bytes that come back from a file: CRC-32C for damage, SHA-256 where bytes name something.
+// Checksums of bytes that come back from a file: CRC-32C for damage (or, where there is much to read, a sum
+// of words), SHA-256 where bytes name something.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -10,6 +11,10 @@ namespace ingle {
 
 // CRC-32C (Castagnoli, RFC 3720). Go on from an earlier piece by giving its result.
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t before = 0) noexcept;
+
+// For damage in large data, at the speed of memory: an invertible step for each word of 8 bytes, in four
+// chains that do not wait for each other. A change within one word is always found.
+uint64_t checksum64(std::span<const std::byte> bytes) noexcept;
 
 using Digest = std::array<std::byte, 32>;
 

@@ -46,6 +46,7 @@ class Descriptor {
 struct OpenFile {
   Descriptor descriptor;
   uint64_t size;
+  int64_t changed_ns;
 };
 
 OpenFile open_regular(const std::string& path) {
@@ -68,14 +69,20 @@ OpenFile open_regular(const std::string& path) {
     fail(Code::io, path, format("cannot read the file's size: {}", system_text(errno)));
   if (S_ISDIR(status.st_mode)) fail(Code::io, path, "this is a directory, expected a regular file");
   if (!S_ISREG(status.st_mode)) fail(Code::io, path, "not a regular file");
-  return {std::move(descriptor), static_cast<uint64_t>(status.st_size)};
+  constexpr uint64_t kSecond = 1'000'000'000;  // in a product that wraps: the time is anybody's to set
+  return {std::move(descriptor), static_cast<uint64_t>(status.st_size),
+          static_cast<int64_t>(static_cast<uint64_t>(status.st_mtim.tv_sec) * kSecond +
+                               static_cast<uint64_t>(status.st_mtim.tv_nsec))};
 }
 
 // Reads with pread, so that any number of threads may share the descriptor.
 class PlainFile : public ByteSource {
  public:
   PlainFile(std::string path, OpenFile file)
-      : name_(std::move(path)), descriptor_(std::move(file.descriptor)), size_(file.size) {}
+      : name_(std::move(path)),
+        descriptor_(std::move(file.descriptor)),
+        size_(file.size),
+        changed_ns_(file.changed_ns) {}
   const std::string& name() const override { return name_; }
   uint64_t size() const override { return size_; }
 
@@ -101,11 +108,13 @@ class PlainFile : public ByteSource {
 
  protected:
   int descriptor() const { return descriptor_.get(); }
+  int64_t changed_ns() const { return changed_ns_; }
 
  private:
   std::string name_;
   Descriptor descriptor_;
   uint64_t size_;
+  int64_t changed_ns_;
 };
 
 // read() still goes by pread: a header read from a file that somebody cuts short is an error there, not a
@@ -129,6 +138,7 @@ class MappedFile final : public PlainFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   const std::byte* mapped() const override { return start_; }
+  std::optional<FileStamp> stamp() const override { return FileStamp{size(), changed_ns()}; }
 
   void forget(uint64_t offset, uint64_t bytes) const override {
     if (!start_ || offset >= size()) return;

@@ -4,10 +4,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 namespace ingle {
+
+// What tells a file from another one under its name, taken when it was opened.
+struct FileStamp {
+  uint64_t bytes = 0;
+  int64_t changed_ns = 0;  // when its contents were last written, since 1970
+  bool operator==(const FileStamp&) const = default;
+};
 
 // Immutable once opened; any number of threads may read.
 class ByteSource {
@@ -19,6 +27,8 @@ class ByteSource {
   virtual void read(uint64_t offset, std::span<std::byte> out) const = 0;
   // The whole source in memory, or null when it has to be read.
   virtual const std::byte* mapped() const { return nullptr; }
+  // Of a mapped file; nothing for what is read piece by piece, or is no file.
+  virtual std::optional<FileStamp> stamp() const { return std::nullopt; }
   // A hint that this range is not needed again (its pages may be dropped); the bytes stay readable.
   virtual void forget(uint64_t /*offset*/, uint64_t /*bytes*/) const {}
 };

@@ -117,14 +117,23 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   pending_.insert(pending_.end(), bytes.begin(), bytes.end());
 }
 
-void AtomicFile::commit() {
-  flush();
-  if (::fsync(fd_) != 0) fail_with_errno("cannot sync");
+void AtomicFile::rename_part() {
   const int fd = fd_;
   if (::rename(part_.c_str(), path_.c_str()) != 0) fail_with_errno("cannot rename");
   fd_ = -1;
   ::close(fd);
+}
+
+void AtomicFile::commit() {
+  flush();
+  if (::fsync(fd_) != 0) fail_with_errno("cannot sync");
+  rename_part();
   sync_folder_of(path_);
+}
+
+void AtomicFile::publish() {
+  flush();
+  rename_part();
 }
 
 }  // namespace ingle::formats

@@ -17,12 +17,14 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  void commit();
+  void commit();   // on disk when this returns
+  void publish();  // complete for every reader, but a crash of the machine may still tear it
   uint64_t offset() const { return offset_; }
 
  private:
   void open_part();
   void flush();
+  void rename_part();
   void write_all(std::span<const std::byte> bytes);
   [[noreturn]] void fail_with_errno(const char* doing) const;
 

@@ -91,6 +91,16 @@ std::vector<std::string> BasicCheckpoint::files() const {
   return out;
 }
 
+std::vector<FileStamp> BasicCheckpoint::stamps() const {
+  std::vector<FileStamp> out;
+  for (const ByteSourcePtr& source : sources_) {
+    const std::optional<FileStamp> stamp = source->stamp();
+    if (!stamp) return {};
+    out.push_back(*stamp);
+  }
+  return out;
+}
+
 ByteSourcePtr BasicCheckpoint::companion(const std::string& file) const {
   if (folder_.empty()) return nullptr;
   if (file.empty() || file.front() == '.' || file.find_first_of("/\\") != file.npos)

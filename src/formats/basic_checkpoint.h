@@ -29,6 +29,7 @@ class BasicCheckpoint final : public Checkpoint {
   void forget(const TensorInfo& tensor) const override;
   ByteSourcePtr companion(const std::string& file) const override;
   std::vector<std::string> files() const override;
+  std::vector<FileStamp> stamps() const override;
 
  private:
   const ByteSource& source_of(const TensorInfo& tensor) const;

@@ -56,6 +56,9 @@ class Checkpoint {
   // The files that hold the tensors, in order: their paths, or what else their sources are called.
   virtual std::vector<std::string> files() const { return {name()}; }
 
+  // Of those files, in the same order; empty unless each is a mapped file.
+  virtual std::vector<FileStamp> stamps() const { return {}; }
+
   // Typed look-ups. `find_*` give null or nothing when the key is absent and throw Code::corrupt, naming the
   // key, when the value has another type (integers of any width convert when they fit); `need_*` throw when
   // it is absent too.

@@ -58,6 +58,7 @@ class Joined final : public Checkpoint {
   std::vector<std::string> meta_keys() const override { return file_->meta_keys(); }
   ByteSourcePtr companion(const std::string& file) const override { return file_->companion(file); }
   std::vector<std::string> files() const override { return file_->files(); }
+  std::vector<FileStamp> stamps() const override { return file_->stamps(); }
 
   TensorView view(const TensorInfo& tensor, std::vector<std::byte>& scratch) const override {
     const auto parts = joined_.find(tensor.name);

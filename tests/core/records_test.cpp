@@ -72,6 +72,27 @@ TEST_CASE("checksums are those of their standards", "[core]") {
   CHECK(hex(pieces.finish()) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST_CASE("a sum of words finds each changed bit and byte of length", "[core]") {
+  CHECK(checksum64({}) == 0x1ae07b2be7b805a7u);  // by another program, after the same rule
+  CHECK(checksum64(bytes_of("abc")) == 0x6fad414619d1b057u);
+  std::vector<std::byte> bytes(256);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
+  CHECK(checksum64(bytes) == 0x7691fada0d0cfca3u);
+  for (const size_t n : {size_t{1}, size_t{31}, size_t{32}, size_t{33}, size_t{256}}) {
+    const std::span<std::byte> some = std::span(bytes).first(n);
+    const uint64_t right = checksum64(some);
+    for (size_t bit = 0; bit < 8 * n; ++bit) {
+      some[bit / 8] ^= std::byte{1} << bit % 8;
+      CHECK(checksum64(some) != right);
+      some[bit / 8] ^= std::byte{1} << bit % 8;
+    }
+    CHECK(checksum64(some) == right);
+    CHECK(checksum64(some.first(n - 1)) != right);
+  }
+  const std::vector<std::byte> zeros(64);
+  CHECK(checksum64(zeros) != checksum64(std::span(zeros).first(63)));
+}
+
 TEST_CASE("records come back, and no damaged bit goes unseen", "[core]") {
   const std::string good = two_records();
   read_both(good);
