@@ -21,7 +21,8 @@ Fields info_fields(const ModelInfo& info) {
           {"n_vocab", info.n_vocab},
           {"n_context", info.n_context},
           {"file_bytes", static_cast<int64_t>(info.file_bytes)},
-          {"weight_bytes", static_cast<int64_t>(info.weight_bytes)}};
+          {"weight_bytes", static_cast<int64_t>(info.weight_bytes)},
+          {"cached", info.cached}};
 }
 
 template <class T>

@@ -215,6 +215,12 @@ std::vector<OptionRow> runtime_table() {
           "Forces kernels by instruction set or full name (avx2, plain). Empty: the best there are."),
       text_row<&RuntimeOptions::plugin_folder>("plugin_folder",
                                                "Where backend plug-ins lie. Empty: beside the library."),
+      text_row<&RuntimeOptions::cache_folder>(
+          "cache_folder", "Where packed weights are kept for the next load of a model. Empty: nowhere."),
+      int_row<&RuntimeOptions::cache_bytes>(
+          "cache_bytes", 0, kMaxInt64, "Bound on what is in it, in bytes: the least recently used goes."),
+      int_row<&RuntimeOptions::cache_least_bytes>(
+          "cache_least_bytes", 0, kMaxInt64, "Models whose packed weights take less are not kept in it."),
   };
 }
 

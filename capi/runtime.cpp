@@ -3,6 +3,14 @@
 
 using namespace ingle::capi;
 
+namespace {
+
+Fields cache_fields(const ingle::CacheReport& cache) {
+  return {{"folder", cache.folder}, {"files", cache.files}, {"bytes", static_cast<int64_t>(cache.bytes)}};
+}
+
+}  // namespace
+
 ingle_code ingle_runtime_create(const ingle_options* options, const ingle_allocator* allocator,
                                 const ingle_logger* logger, ingle_runtime** out, ingle_error** err) {
   return guard(err, [&] {
@@ -30,7 +38,8 @@ ingle_code ingle_runtime_doctor(const ingle_runtime* runtime, int32_t self_test,
                   {"processor", r.processor()},
                   {"threads", static_cast<int64_t>(r.threads())},
                   {"backends", std::move(backends)},
-                  {"kernels", std::move(kernels)}};
+                  {"kernels", std::move(kernels)},
+                  {"cache", cache_fields(r.cache())}};
     if (test) {
       report.emplace_back("self_test", r.self_test());
       List plugins;

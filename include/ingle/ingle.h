@@ -293,7 +293,7 @@ INGLE_API uint64_t INGLE_CALL ingle_tokens_length(const ingle_tokens* tokens);
 
 /* ---- Options ---- */
 /* `kind` is one of
-     runtime   threads, kernel, plugin_folder                       for ingle_runtime_create
+     runtime   threads, kernel, plugin_folder, cache_folder, ...    for ingle_runtime_create
      model     backend, state_type, map                             for ingle_model_load...
      script    ids, logits, text, chat_template, context            for ingle_model_scripted
      session   context, prefill_chunk, state_bytes                  for ingle_session_create
@@ -345,7 +345,8 @@ INGLE_API ingle_code INGLE_CALL ingle_runtime_create(const ingle_options* option
                                                      ingle_error** err);
 INGLE_API ingle_runtime* INGLE_CALL ingle_runtime_retain(ingle_runtime* runtime);
 INGLE_API void INGLE_CALL ingle_runtime_release(ingle_runtime* runtime);
-/* JSON: {"version", "processor", "threads", "backends": [], "kernels": [{"name", "can_run", "reason"}]}. With
+/* JSON: {"version", "processor", "threads", "backends": [], "kernels": [{"name", "can_run", "reason"}],
+   "cache": {"folder", "files", "bytes"}}, the last of packed weights (the option cache_folder). With
    `self_test` 1 each kernel that can run is held against its oracle, and "self_test" says what differed ("":
    nothing); each backend plug-in is loaded, and "plugins": [{"name", "path", "can_run", "about"}] tells of
    them. */
@@ -376,7 +377,8 @@ INGLE_API ingle_model* INGLE_CALL ingle_model_retain(ingle_model* model);
 INGLE_API void INGLE_CALL ingle_model_release(ingle_model* model);
 
 /* JSON with the keys name, architecture, kernels (text), n_parameters, n_layers, n_embedding, n_vocab,
-   n_context, file_bytes, weight_bytes (whole numbers); the two below give one of them. */
+   n_context, file_bytes, weight_bytes (whole numbers), cached (were the packed weights found in the cache);
+   the two below give one of the texts and whole numbers. */
 INGLE_API ingle_code INGLE_CALL ingle_model_info(const ingle_model* model, ingle_text** out,
                                                  ingle_error** err);
 INGLE_API ingle_code INGLE_CALL ingle_model_info_int(const ingle_model* model, const char* key, int64_t* out,

@@ -39,6 +39,7 @@ struct ModelInfo {
   int64_t n_parameters = 0, n_layers = 0, n_embedding = 0, n_vocab = 0, n_context = 0;
   uint64_t file_bytes = 0, weight_bytes = 0;  // on disk; packed in memory
   std::string kernels;                        // which kernels the weights got
+  bool cached = false;                        // the packed weights were found in the runtime's cache
 };
 
 struct Message {

@@ -21,6 +21,12 @@ struct RuntimeOptions {
       kernel;  // force kernels by ISA or full name ("avx2", "plain"); empty: the best that the processor has
   std::string
       plugin_folder;  // where backend plug-ins lie; empty: beside the library, and where it installs them
+  // Where packed weights are kept, so that the next load of a model maps them instead of packing them anew.
+  // The folder is made when it is first written to. Empty: nowhere. What is mapped does not come from
+  // `allocate`. (docs/contracts/weight-cache.md)
+  std::string cache_folder;
+  uint64_t cache_bytes = uint64_t{8} << 30;             // of all its files; the least recently used go
+  uint64_t cache_least_bytes = uint64_t{64} << 20;      // models whose packed weights take less are not kept
   std::function<void(LogLevel, std::string_view)> log;  // called on any thread; empty: silence
   // A host's own memory for weights, states and workspaces; both called from any thread. Null: the system's.
   void* (*allocate)(size_t bytes, size_t alignment, void* user) = nullptr;
@@ -40,6 +46,13 @@ struct PluginReport {
   std::string about;  // the plug-in's own words, or why it does not run
 };
 
+// What the cache of packed weights holds.
+struct CacheReport {
+  std::string folder;  // empty: there is no cache
+  int64_t files = 0;
+  uint64_t bytes = 0;
+};
+
 class Runtime {
  public:
   explicit Runtime(
@@ -51,6 +64,10 @@ class Runtime {
   // The backend plug-ins of this project, and any other in the plug-in folder. Each is loaded to see whether
   // it runs, and stays in the process.
   std::vector<PluginReport> plugins() const;
+  CacheReport cache() const;
+  // Removes all files of the cache that nobody is writing, and says what they were. Models that were loaded
+  // from them are not disturbed.
+  CacheReport clear_cache() const;
   // Runs every kernel that the machine has against its oracle on small random inputs; an empty string when
   // all agree, else what differed.
   std::string self_test() const;

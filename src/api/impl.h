@@ -30,9 +30,10 @@ struct Runtime::Impl {
   Allocator allocator = system_allocator();
   LogSink log;
   std::unique_ptr<ThreadPool> pool;
+  backends::CacheSettings cache;
 
   backends::BackendContext backend_context() const {
-    return {allocator, pool.get(), cpu, forced_kernel, log, plugin_folder};
+    return {allocator, pool.get(), cpu, forced_kernel, log, plugin_folder, cache};
   }
 };
 

@@ -89,14 +89,18 @@ Model load_checkpoint(const Runtime& runtime, const formats::CheckpointPtr& file
          format("the vocabulary has {} tokens but the embedding only {} rows", model->tokenizer.size(),
                 plan.n_vocab));
   plan = graph::expand(std::move(plan), [&](const Op& op) { return backend->takes(op); });
+  model->sample = sample_weights(*file);
+  backends::PrepareOptions prepare;
+  prepare.progress = options.progress;
+  prepare.content = model->sample;
   std::shared_ptr<const backends::Program> program =
-      backend->prepare(std::make_shared<const backends::Plan>(std::move(plan)), {options.progress});
+      backend->prepare(std::make_shared<const backends::Plan>(std::move(plan)), prepare);
   model->info = describe(*file, models::Config(*file));
   model->info.weight_bytes = program->weight_bytes();
   model->info.kernels = program->kernels();
+  model->info.cached = program->cached();
   model->runner = std::make_unique<engine::Runner>(std::move(program));
   model->backend = options.backend;
-  model->sample = sample_weights(*file);
   compile_template(std::move(text.chat_template), *model);
   return Model(std::move(model));
 }

@@ -1,6 +1,7 @@
 #include "ingle/runtime.hpp"
 
 #include "api/impl.h"
+#include "backends/cache/folder.h"
 #include "backends/plugin/find.h"
 #include "core/error.h"
 #include "kernels/matmul.h"
@@ -39,6 +40,7 @@ Runtime::Runtime(const RuntimeOptions& options) : impl_(std::make_shared<Impl>()
   impl_->cpu = detect_cpu();
   impl_->forced_kernel = options.kernel;
   impl_->plugin_folder = options.plugin_folder;
+  impl_->cache = {options.cache_folder, options.cache_bytes, options.cache_least_bytes};
   if (options.allocate) impl_->allocator = {options.allocate, options.release, options.allocator_user};
   impl_->log = options.log;
   kernels::select_vec(impl_->cpu, options.kernel);  // throws when the machine cannot run what is forced
@@ -65,6 +67,14 @@ std::vector<PluginReport> Runtime::plugins() const {
   for (backends::PluginReport& r : backends::report_plugins(backends::plugin_folders(impl_->plugin_folder)))
     out.push_back({std::move(r.name), std::move(r.path), r.runs, std::move(r.about)});
   return out;
+}
+
+CacheReport Runtime::cache() const {
+  return impl_->cache.folder.empty() ? CacheReport() : backends::report_cache(impl_->cache.folder);
+}
+
+CacheReport Runtime::clear_cache() const {
+  return impl_->cache.folder.empty() ? CacheReport() : backends::clear_cache(impl_->cache.folder);
 }
 
 std::string Runtime::self_test() const { return kernels::self_test(impl_->cpu); }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "backends/plan.h"
+#include "core/checksum.h"
 #include "core/cpu.h"
 #include "core/log.h"
 #include "core/memory.h"
@@ -62,6 +63,7 @@ class Program {
   virtual const Plan& plan() const = 0;
   virtual uint64_t weight_bytes() const = 0;
   virtual std::string kernels() const = 0;  // which kernels the weights got, "q4_k_…: 168 matrices; …"
+  virtual bool cached() const { return false; }        // were the packed weights found in the cache?
   virtual bool gives_points() const { return false; }  // Batch::points
   virtual std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted,
                                                     int64_t max_slices) const = 0;
@@ -72,6 +74,14 @@ class Program {
 struct PrepareOptions {
   std::function<bool(float fraction)> progress;  // returns false to cancel (Code::cancelled)
   bool sizes_only = false;  // memory is asked for, but no weight is packed: the program must not run
+  Digest content{};         // tells the checkpoint's values from those of others with the same shapes
+};
+
+// Where packed weights are kept from one load to the next (cache/folder.h); nowhere by default.
+struct CacheSettings {
+  std::string folder;
+  uint64_t max_bytes = 0;    // of all files
+  uint64_t least_bytes = 0;  // what is smaller is packed anew each time
 };
 
 // What a backend works with; it outlives everything that the backend makes.
@@ -82,6 +92,7 @@ struct BackendContext {
   std::string forced_kernel;  // "" or a kernel row or ISA by name
   LogSink log;                // may be empty
   std::string plugin_folder;  // where plug-ins lie; empty: beside the library
+  CacheSettings cache;
 };
 
 class Backend {

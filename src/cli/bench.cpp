@@ -1,7 +1,11 @@
 // bench: this machine's speed with a model, in the keys that the peers' measurements have.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "bench_measure.h"
 #include "common.h"
@@ -158,34 +162,85 @@ int throughput(const BenchFlags& flags) {
 }
 
 // From nothing to the first token: a runtime, a model and a session are made anew in every run.
+struct Starts {
+  Series load, first;
+  bool cached = true;  // each model's packed weights came from the cache
+  Json about;
+
+  Starts(const BenchFlags& flags, int runs) {
+    for (int run = 0; run < runs; ++run) {
+      InterruptScope::check();
+      std::optional<Subject> on;
+      const double s = seconds([&] {
+        on.emplace(flags);
+        Session session(*on->model);
+        session.feed(tokens_from(*on->model, 0, flags.prompt));
+      });
+      load.values.push_back(on->load_s);
+      first.values.push_back(s);
+      cached &= on->model->info().cached;
+      about = on->json(flags);
+    }
+  }
+  void add_to(Json& out, const std::string& prefix) const {
+    out.update({{prefix + "load_s", load.median()},
+                {prefix + "load_s_spread", load.spread()},
+                {prefix + "first_token_s", first.median()},
+                {prefix + "first_token_s_spread", first.spread()}});
+  }
+  void print(const char* name) const {
+    std::printf("%-12s %8.3f s, %s; first token %8.3f s, %s\n", name, load.median(),
+                load.spread().dump().c_str(), first.median(), first.spread().dump().c_str());
+  }
+};
+
+// A cache of its own in the user's, so that nothing is there before the first load.
+struct EmptyCache {
+  std::string folder;
+  explicit EmptyCache(const BenchFlags& flags) : folder(make_runtime(flags.common)->cache().folder) {
+    if (!folder.empty()) folder += "/bench-" + std::to_string(getpid());
+  }
+  ~EmptyCache() {
+    std::error_code ignored;
+    if (!folder.empty()) std::filesystem::remove_all(folder, ignored);
+  }
+  EmptyCache(const EmptyCache&) = delete;
+  EmptyCache& operator=(const EmptyCache&) = delete;
+};
+
 int startup(const BenchFlags& flags) {
   InterruptScope scope;
-  Series load, first;
-  Json out;
-  for (int run = 0; run < flags.runs; ++run) {
-    InterruptScope::check();
-    std::optional<Subject> on;
-    const double s = seconds([&] {
-      on.emplace(flags);
-      Session session(*on->model);
-      session.feed(tokens_from(*on->model, 0, flags.prompt));
-    });
-    load.values.push_back(on->load_s);
-    first.values.push_back(s);
-    out = on->json(flags);
+  BenchFlags without = flags, with = flags;
+  without.common.no_cache = true;
+  const Starts packed(without, flags.runs);
+  const double peak = peak_rss_mib();
+  const EmptyCache empty(flags);
+  with.common.cache = empty.folder;
+  std::optional<Starts> kept, cached;
+  if (!empty.folder.empty()) {
+    kept.emplace(with, 1);
+    cached.emplace(with, flags.runs);
+    if (!cached->cached) kept.reset(), cached.reset();  // too small for it, or it cannot be written
   }
   if (flags.common.json) {
-    out.update({{"load_s", load.median()},
-                {"load_s_spread", load.spread()},
-                {"first_token_s", first.median()},
-                {"first_token_s_spread", first.spread()},
-                {"peak_rss_MiB", peak_rss_mib()}});
+    Json out = packed.about;
+    packed.add_to(out, "");
+    out["peak_rss_MiB"] = peak;
+    if (cached) {
+      out["keeping_load_s"] = kept->load.median();
+      cached->add_to(out, "cached_");
+    }
     print_json(out);
     return kOk;
   }
-  std::printf("load         %8.3f s, %s\nfirst token  %8.3f s, %s (of a prompt of %lld)\n", load.median(),
-              load.spread().dump().c_str(), first.median(), first.spread().dump().c_str(),
-              static_cast<long long>(flags.prompt));
+  std::printf("first token of a prompt of %lld\n", static_cast<long long>(flags.prompt));
+  packed.print("packing");
+  if (cached) {
+    kept->print("and keeping");
+    cached->print("from cache");
+  } else {
+    std::puts("packed weights are not kept");
+  }
   return kOk;
 }
 
@@ -225,7 +280,8 @@ void add_bench(Command app, Commands& commands) {
   add_one(bench, commands, "latency", "Prefill and decode of one sequence, medians of several runs", one,
           latency);
   add_one(bench, commands, "throughput", "Many sequences that decode together", many, throughput);
-  add_one(bench, commands, "startup", "From nothing to the first token", start, startup);
+  add_one(bench, commands, "startup", "From nothing to the first token, with packed weights kept and not",
+          start, startup);
   add_bench_serve(bench, commands);
   add_bench_cancel(bench, commands);
 }

@@ -37,10 +37,13 @@ struct Common {
   std::string backend, plugins;  // of models; where plug-ins lie
   std::string state_type;
   bool no_map = false;
+  std::string cache;  // the folder of packed weights; empty: the user's own
+  bool no_cache = false;
 };
 void add_threads(Command command, Common& common);
 void add_common(Command command, Common& common);  // threads, kernel, quiet, verbose
 void add_loading(Command command, Common& common);
+void add_cache(Command command, Common& common);
 Option add_json(Command command, bool& json);
 // A whole number that may be written 8k or 2M (of 1024 and 1024²), checked against [low, high].
 Option add_count(Command command, const std::string& name, int64_t& value, const std::string& help,

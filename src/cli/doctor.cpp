@@ -22,7 +22,12 @@ void print_text(const Runtime& runtime, const std::string& failure) {
   for (const PluginReport& p : runtime.plugins())
     std::printf("  %-10s %s%s\n", printable(p.name).c_str(),
                 p.can_run ? "" : "not: ", printable(p.about).c_str());
-  std::puts("kernels:");
+  const CacheReport cache = runtime.cache();
+  std::printf("packed weights: %s", cache.folder.empty() ? "not kept" : printable(cache.folder).c_str());
+  if (!cache.folder.empty())
+    std::printf(", %lld files, %.1f MB", static_cast<long long>(cache.files),
+                static_cast<double>(cache.bytes) / 1e6);
+  std::puts("\nkernels:");
   for (const KernelReport& k : runtime.kernels())
     std::printf("  %-40s %s\n", k.name.c_str(), k.can_run ? "runs" : k.reason.c_str());
   std::printf("self-test: %s\n", failure.empty() ? "ok" : failure.c_str());
@@ -35,14 +40,26 @@ void print_as_json(const Runtime& runtime, const std::string& failure) {
   Json plugins = Json::array();
   for (const PluginReport& p : runtime.plugins())
     plugins.push_back({{"name", p.name}, {"path", p.path}, {"runs", p.can_run}, {"about", p.about}});
+  const CacheReport cache = runtime.cache();
   print_json({{"version", version()},
               {"processor", runtime.processor()},
               {"threads", runtime.threads()},
               {"memory_bytes", memory_bytes()},
               {"backends", runtime.backends()},
               {"plugins", plugins},
+              {"cache", {{"folder", cache.folder}, {"files", cache.files}, {"bytes", cache.bytes}}},
               {"kernels", kernels},
               {"self_test", failure.empty() ? "ok" : failure}});
+}
+
+int clear_cache(const Runtime& runtime, const Common& common) {
+  const CacheReport gone = runtime.clear_cache();
+  if (common.json)
+    print_json({{"folder", gone.folder}, {"files", gone.files}, {"bytes", gone.bytes}});
+  else
+    std::printf("removed %lld files, %.1f MB\n", static_cast<long long>(gone.files),
+                static_cast<double>(gone.bytes) / 1e6);
+  return kOk;
 }
 
 }  // namespace
@@ -52,9 +69,15 @@ void add_doctor(Command app, Commands& commands) {
   Command c = app.command("doctor", "The machine, the backends and kernels that run on it, and a self-test");
   add_json(c, common->json);
   add_common(c, *common);
-  c.footer("Examples:\n  ingle doctor\n  ingle doctor --json\n  ingle doctor --kernel avx2");
-  commands.emplace_back(c, [common] {
+  add_cache(c, *common);
+  auto clear = std::make_shared<bool>(false);
+  c.flag("--clear-cache", *clear, "Remove the packed weights that are kept, and do nothing else");
+  c.footer(
+      "Examples:\n  ingle doctor\n  ingle doctor --json\n  ingle doctor --kernel avx2\n  ingle doctor "
+      "--clear-cache");
+  commands.emplace_back(c, [common, clear] {
     const auto runtime = make_runtime(*common);
+    if (*clear) return clear_cache(*runtime, *common);
     const std::string failure = runtime->self_test();
     if (common->json)
       print_as_json(*runtime, failure);

@@ -22,11 +22,20 @@ void add_common(Command command, Common& common) {
   command.flag("-v,--verbose", common.verbose, "Say what is done, on stderr");
 }
 
+void add_cache(Command command, Common& common) {
+  command
+      .option("--cache", common.cache,
+              "The folder of packed weights, \"off\" for none; else ingle in the user's caches")
+      .environment("INGLE_CACHE");
+  command.flag("--no-cache", common.no_cache, "Pack weights anew and keep none");
+}
+
 void add_loading(Command command, Common& common) {
   command.option("--backend", common.backend,
                  "cpu, ref, null, or a plug-in: openblas, onednn, eigen, plugin:/path/to/library.so");
   command.option("--state-type", common.state_type, "Attention state: f32, f16, bf16 or q8");
   command.flag("--no-map", common.no_map, "Read the file instead of mapping it");
+  add_cache(command, common);
 }
 
 Option add_json(Command command, bool& json) {
@@ -249,11 +258,26 @@ GenerateOptions generate_options(const SamplingFlags& flags) {
   return options;
 }
 
+namespace {
+
+// By the XDG Base Directory Specification: a relative path there is to be ignored.
+std::string cache_folder(const Common& common) {
+  if (common.no_cache || common.cache == "off") return {};
+  if (!common.cache.empty()) return common.cache;
+  const char* caches = std::getenv("XDG_CACHE_HOME");
+  if (caches && caches[0] == '/') return std::string(caches) + "/ingle";
+  const char* home = std::getenv("HOME");
+  return home && home[0] == '/' ? std::string(home) + "/.cache/ingle" : std::string();
+}
+
+}  // namespace
+
 std::unique_ptr<Runtime> make_runtime(const Common& common) {
   RuntimeOptions options;
   options.threads = static_cast<int>(common.threads);
   if (common.kernel != "ref") options.kernel = common.kernel;
   options.plugin_folder = common.plugins;
+  options.cache_folder = cache_folder(common);
   if (common.verbose)
     options.log = [](LogLevel, std::string_view text) {
       std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());

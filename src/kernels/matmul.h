@@ -44,6 +44,9 @@ struct PackedWeight {
   int64_t n = 0, k = 0;
   Buffer data;
 };
+// Of what pack_groups writes for a layout's id, format and shape: raised when any of it changes, since packed
+// weights are kept in files.
+constexpr uint32_t kPackingVersion = 1;
 uint64_t packed_bytes(const MatmulRow& row, const quant::QuantFormat& format, int64_t n, int64_t k);
 // Packs the rows of groups [group0, group1) of w into `out.data` (allocated by the caller): any number of
 // threads may work on different groups. `source_row` maps a row of the result to a row of w (null: the same).

@@ -274,6 +274,28 @@ TEST_CASE("the doctor tells what there is", "[capi]") {
   CHECK(contains(str(text), "\"name\":\"openblas\""));
 }
 
+TEST_CASE("packed weights are kept in a folder where one is named", "[capi]") {
+  const TempDir dir;
+  Err err;
+  const Options options = make_options(
+      "runtime", R"({"threads": 2, "cache_least_bytes": 0, "cache_folder": ")" + dir.path() + R"("})");
+  Text text;
+  for (const char* cached : {"\"cached\":false", "\"cached\":true"}) {
+    Runtime runtime;
+    Model model;
+    REQUIRE_OK(ingle_runtime_create(options, nullptr, nullptr, runtime.out(), err));
+    REQUIRE_OK(ingle_model_load(runtime, model_path().c_str(), nullptr, nullptr, model.out(), err));
+    REQUIRE_OK(ingle_model_info(model, text.out(), err));
+    CHECK(contains(str(text), cached));
+    REQUIRE_OK(ingle_runtime_doctor(runtime, 0, text.out(), err));
+    CHECK(contains(str(text), "\"cache\":{\"folder\":\"" + dir.path() + "\",\"files\":1,\"bytes\":"));
+  }
+  REQUIRE_OK(ingle_runtime_doctor(make_runtime(), 0, text.out(), err));
+  CHECK(contains(str(text), "\"cache\":{\"folder\":\"\",\"files\":0"));
+  CHECK_FAILS(ingle_options_set_int(options, "cache_bytes", -1, err), INGLE_E_INVALID_ARGUMENT,
+              "cache_bytes");
+}
+
 TEST_CASE("texts become tokens and come back", "[capi]") {
   Err err;
   Tokenizer tokenizer;

@@ -390,6 +390,7 @@ class Bench(Case):
     def test_startup(self):
         out = self.ok("bench", "startup", MODEL, "-r", 2, "--json").json()
         self.assertGreater(out["first_token_s"], out["load_s"] * 0.99)
+        self.assertNotIn("cached_load_s", out)  # the model is too small for it
 
     def test_cancel(self):
         out = self.ok("bench", "cancel", MODEL, "-p", 64, "-r", 3, "--json").json()
@@ -731,6 +732,26 @@ class Doctor(Case):
         for name in ("eigen", "onednn", "openblas"):
             self.assertEqual(plugins[name]["runs"], os.path.exists(plugins[name]["path"]))
             self.assertTrue(plugins[name]["about"])
+
+    def test_cache(self):
+        folder = os.path.join(self.folder, "caches", "ingle")
+        os.makedirs(folder)
+        for name in ("0123456789abcdef" * 2 + ".weights", "0123456789abcdef" * 2 + ".weights.part", "mine.weights"):
+            with open(os.path.join(folder, name), "wb") as f:
+                f.write(bytes(1000))
+        cached = lambda *arguments, **env: self.ok("doctor", "--json", *arguments, env=env).json()["cache"]
+        self.assertEqual(cached(XDG_CACHE_HOME=os.path.dirname(folder)), {"folder": folder, "files": 1, "bytes": 1000})
+        self.assertEqual(cached(INGLE_CACHE=folder)["files"], 1)
+        self.assertEqual(cached("--cache", folder, INGLE_CACHE="off")["files"], 1)
+        self.assertEqual(cached(XDG_CACHE_HOME="", HOME="/no/such")["folder"], "/no/such/.cache/ingle")
+        self.assertEqual(cached(XDG_CACHE_HOME="relative", HOME="")["folder"], "")
+        self.assertEqual(cached("--no-cache", INGLE_CACHE=folder)["folder"], "")
+        self.assertIn("packed weights: not kept", self.ok("doctor", "--cache", "off").out.decode())
+        self.assertIn(folder + ", 1 files", self.ok("doctor", "--cache", folder).out.decode())
+        gone = self.ok("doctor", "--clear-cache", "--json", "--cache", folder).json()
+        self.assertEqual(gone, {"folder": folder, "files": 1, "bytes": 1000})
+        self.assertEqual(os.listdir(folder), ["mine.weights"])
+        self.assertEqual(self.ok("doctor", "--clear-cache", "--no-cache").out.decode(), "removed 0 files, 0.0 MB\n")
 
     def test_plugins(self):
         text = self.ok("doctor", "--plugins", self.folder).out.decode()

@@ -85,6 +85,28 @@ std::string load_by_reading(Run& run) {
   return take(info);
 }
 
+// Twice: packed weights are kept by the first load and found by the second. Both go on without.
+std::string load_by_cache(Run& run) {
+  static const TempDir dir;
+  const std::string folder = dir.path() + "/cache";
+  std::filesystem::remove_all(folder);
+  const Options options = make_options(
+      "runtime", R"({"threads": 2, "cache_least_bytes": 0, "cache_folder": ")" + folder + R"("})");
+  std::string out;
+  for (int i = 0; i < 2; ++i) {
+    Runtime runtime;
+    Model model;
+    Session session;
+    Text info;
+    run([&](auto err) { return ingle_runtime_create(options, nullptr, nullptr, runtime.out(), err); });
+    run([&](auto err) { return ingle_model_load(runtime, kModel, nullptr, nullptr, model.out(), err); });
+    run([&](auto err) { return ingle_model_info(model, info.out(), err); });
+    std::string text = take(info);
+    out += text.substr(0, text.find("\"cached\""));  // it need not be
+  }
+  return out;
+}
+
 // A Hugging Face folder: of a model with a recurrent state and experts, and of tokenizers.
 std::string load_folders(Run& run) {
   const Runtime runtime = make_runtime();
@@ -399,6 +421,7 @@ struct Case {
 constexpr Case kCases[] = {
     {"load", load_a_model, 29},
     {"load by reading", load_by_reading, 29},
+    {"load by cache", load_by_cache, 61},
     {"tokenizer", use_a_tokenizer, 1},
     {"template", use_a_template, 1},
     {"conversation", use_a_conversation, 3},
@@ -464,6 +487,11 @@ TEST_CASE("reads fail, come short or are interrupted", "[faults]") {
   }
   n += disturb(mapped, Fault::read_error, INGLE_E_IO, true, 1);
   n += disturb(mapped, Fault::map_memory, INGLE_E_OUT_OF_MEMORY, false, 1);
+  const Case cached{"cached", load_by_cache, 1};
+  for (const bool onwards : {false, true}) n += disturb(cached, Fault::read_error, INGLE_E_IO, onwards, 1);
+  for (const Fault harmless : {Fault::read_again, Fault::read_short})
+    n += disturb(cached, harmless, INGLE_OK, false, 1);
+  n += disturb(cached, Fault::map_memory, INGLE_E_OUT_OF_MEMORY, false, 1);
   WARN("failed reads: " << n);
 }
 
@@ -474,5 +502,9 @@ TEST_CASE("the disk is full, or takes less than it is given", "[faults]") {
     for (const Fault harmless : {Fault::write_again, Fault::write_short})
       n += disturb(write, harmless, INGLE_OK, false, 1);
   }
+  const Case cached{"cached", load_by_cache, 1};  // a cache that cannot be written is none
+  for (const bool onwards : {false, true}) n += disturb(cached, Fault::write_full, INGLE_OK, onwards, 1);
+  for (const Fault harmless : {Fault::write_again, Fault::write_short})
+    n += disturb(cached, harmless, INGLE_OK, false, 1);
   WARN("failed writes: " << n);
 }

@@ -177,6 +177,7 @@ def test_sampler_chooses_from_any_row_of_floats():
 def test_doctor(runtime):
     report = runtime.doctor()
     assert report["threads"] == 1 and "cpu" in report["backends"]
+    assert report["cache"] == {"folder": "", "files": 0, "bytes": 0}
 
 
 def test_quantize(runtime, tmp_path):

@@ -62,6 +62,7 @@ class ModelInfo(TypedDict):
     n_context: int  # tokens that it was trained for
     file_bytes: int
     weight_bytes: int  # packed, in memory
+    cached: bool  # the packed weights were found in the runtime's cache
 
 
 class OptionInfo(TypedDict):
@@ -203,7 +204,7 @@ def _messages_json(messages: Messages, tools: Sequence[Mapping[str, Any]] | None
 
 class Runtime(Closing):
     """Threads and kernels, for any number of models. Options: ``threads`` (0: one per core), ``kernel``,
-    ``plugin_folder``.
+    ``plugin_folder``, and ``cache_folder``: where packed weights are kept, so that the next load of a model is quick.
 
     A model that is loaded without one makes its own.
     """
@@ -214,7 +215,7 @@ class Runtime(Closing):
         self._handle = _ingle.Runtime(options)
 
     def doctor(self, self_test: bool = False) -> dict[str, Any]:
-        """What was found out about this machine: version, processor, threads, backends, kernels.
+        """What was found out about this machine: version, processor, threads, backends, kernels, cache.
 
         With ``self_test`` each kernel that can run is held against its oracle; "self_test" then says what differed.
         """

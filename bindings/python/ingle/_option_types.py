@@ -15,6 +15,14 @@ class RuntimeOptions(TypedDict, total=False):
     kernel: str
     # Where backend plug-ins lie. Empty: beside the library.
     plugin_folder: str
+    # Where packed weights are kept for the next load of a model. Empty: nowhere.
+    cache_folder: str
+    # Bound on what is in it, in bytes: the least recently used goes. From 0 to 9223372036854775807; 8589934592
+    # when not given.
+    cache_bytes: int
+    # Models whose packed weights take less are not kept in it. From 0 to 9223372036854775807; 67108864 when not
+    # given.
+    cache_least_bytes: int
 
 
 class ModelOptions(TypedDict, total=False):

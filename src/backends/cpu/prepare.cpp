@@ -111,7 +111,13 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
     if (const auto* embed = std::get_if<op::Embed>(&op))
       precise_ = plan_->buffers[static_cast<size_t>(embed->out)].width < kPreciseBelow;
   const std::vector<const char*> product = weights_of_products();
-  uint64_t total = 1, done = 0;
+  if (!plugin_)
+    for (size_t i = 0; i < product.size(); ++i)
+      if (product[i]) choose_kernel(i);
+  const std::optional<CacheLayout> layout = cache_layout(options);
+  if (layout) take_from_cache(*layout);
+  const bool keep = layout && !cache_;
+  uint64_t total = keep ? layout->file_bytes() : 1, done = 0;
   for (const PlanWeight& w : plan_->weights) total += bytes_of(w);
   const auto advance = [&](int64_t bytes) {
     done += static_cast<uint64_t>(bytes);
@@ -121,13 +127,15 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
     if (product[i] && plugin_) {
       pack_by_plugin(i, product[i], advance);
     } else if (product[i]) {
-      pack(i, advance, options.sizes_only);
+      if (!cache_) pack(i, advance, options.sizes_only);
     } else {
       tables_[i] = open_weight(*plan_->checkpoint, plan_->weights[i], owned_[i]);
     }
   }
   check_banks();
   if (plugin_) ask_for_ops();
+  if (keep && !keep_in_cache(*layout, advance))
+    fail(Code::cancelled, plan_->checkpoint->name(), "loading was cancelled");
   if (options.progress && !options.progress(1))
     fail(Code::cancelled, plan_->checkpoint->name(), "loading was cancelled");
 }
@@ -151,6 +159,24 @@ std::vector<const char*> CpuProgram::weights_of_products() const {
   return product;
 }
 
+void CpuProgram::choose_kernel(size_t i) {
+  const PlanWeight& w = plan_->weights[i];
+  const quant::QuantFormat* weight_format = quant::find_format(w.tensor->type);
+  if (!weight_format)
+    fail(Code::unsupported, w.tensor->name,
+         format("element type {} is not in the catalog of weight formats", static_cast<int>(w.tensor->type)));
+  kernels::PackedWeight out;
+  const kernels::KernelChoice choice{context_.cpu, context_.forced_kernel};
+  out.row = kernels::select_matmul({weight_format, w.rows, w.cols}, choice);
+  out.format = weight_format;
+  out.n = w.rows;
+  out.k = w.cols;
+  if (context_.log)
+    context_.log(LogLevel::debug, format("{}: {} [{}, {}] → {}", w.tensor->name, weight_format->name, w.rows,
+                                         w.cols, out.row->name));
+  packed_[i] = std::move(out);
+}
+
 // All threads pack groups of one weight at a time; progress is told between runs of groups, so that a load
 // can be cancelled in the middle of a large tensor.
 void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes, bool sizes_only) {
@@ -162,17 +188,8 @@ void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes
     source_rows.resize(static_cast<size_t>(w.rows));
     for (int64_t r = 0; r < w.rows; ++r) source_rows[static_cast<size_t>(r)] = w.source_row(r);
   }
-  std::vector<kernels::Rejection> rejected;
-  const kernels::KernelChoice choice{context_.cpu, context_.forced_kernel};
-  kernels::PackedWeight out;
-  out.row = kernels::select_matmul({weight.format, w.rows, w.cols}, choice, &rejected);
-  out.format = weight.format;
-  out.n = w.rows;
-  out.k = w.cols;
+  kernels::PackedWeight& out = *packed_[i];
   out.data = Buffer(context_.allocator, kernels::packed_bytes(*out.row, *weight.format, w.rows, w.cols));
-  if (context_.log)
-    context_.log(LogLevel::debug, format("{}: {} [{}, {}] → {}", w.tensor->name, weight.format->name, w.rows,
-                                         w.cols, out.row->name));
   const int64_t groups = sizes_only ? 0 : ceil_div(w.rows, kernels::kGroupRows);
   constexpr int64_t kRun = 1024, kChunk = 16;
   for (int64_t start = 0; start < groups; start += kRun) {
@@ -187,7 +204,6 @@ void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes
       fail(Code::cancelled, plan_->checkpoint->name(), "loading was cancelled");
   }
   forget_weight(*plan_->checkpoint, w);
-  packed_[i] = std::move(out);
 }
 
 uint64_t CpuProgram::weight_bytes() const {

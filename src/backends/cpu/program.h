@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/cache/file.h"
 #include "backends/plugin/plugin.h"
 #include "backends/rows.h"
 #include "kernels/matmul.h"
@@ -98,6 +99,7 @@ class CpuProgram final : public Program {
   bool gives_points() const override { return true; }
   uint64_t weight_bytes() const override;
   std::string kernels() const override;
+  bool cached() const override { return cache_ != nullptr; }
   std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted,
                                             int64_t max_slices) const override;
   void run(Workspace& workspace, const Batch& batch) const noexcept override;
@@ -130,7 +132,12 @@ class CpuProgram final : public Program {
   }
 
  private:
+  void choose_kernel(size_t weight);  // all of packed_[weight] but its data
   void pack(size_t weight, const std::function<bool(int64_t)>& packed_bytes, bool sizes_only);
+  // What a file of the packed weights of products looks like; nothing where none is to be kept.
+  std::optional<CacheLayout> cache_layout(const PrepareOptions& options) const;
+  void take_from_cache(const CacheLayout& layout);
+  bool keep_in_cache(const CacheLayout& layout, const std::function<bool(int64_t)>& written) const;
   void pack_by_plugin(size_t weight, const char* op, const std::function<bool(int64_t)>& packed_bytes);
   std::optional<PluggedOp> describe(const Op& op) const;
   void ask_for_ops();
@@ -142,6 +149,7 @@ class CpuProgram final : public Program {
   const kernels::VecRow* vec_;
   const kernels::ScanRow* scan_;
   bool precise_ = false;
+  ByteSourcePtr cache_;  // mapped, where the weights came from it; before them, who stand in it
   std::vector<std::optional<kernels::PackedWeight>>
       packed_;                                 // empty: only rows are read, straight from the file
   std::vector<quant::QuantWeight> tables_;     // for those, the file's own blocks
