@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ingle/error.hpp"
+#include "ingle/grammar.hpp"
 
 namespace ingle {
 
@@ -85,6 +86,23 @@ struct ChatFormat {
 
 ChatFormat chat_format(const ChatTemplate& chat_template);
 ChatFormat chat_format(const Model& model);  // of its own template; without one, nothing
+
+struct ToolChoice {
+  // "auto": the model answers as it likes, and what it writes from the marker of a call on is a call.
+  // "required": calls, from the answer's first token on. "none": no call. Otherwise the name of the tool that
+  // is called at once, also as {"type": "function", "function": {"name": "…"}}.
+  std::string choice = "auto";
+  bool parallel = true;  // more than one call, where the model's form has room for them
+};
+
+// What an answer must be (GenerateOptions::grammar) for its calls to be calls of these tools, each with
+// arguments that its `parameters`, a JSON Schema, allows; in the form of the model's chat template, control
+// tokens and all. Of that model, and such as share its vocabulary. `tools` as in AnswerOptions. Throws
+// Code::unsupported where the template writes no calls, or arguments that are no JSON, and for a schema that
+// cannot be held, with the tool's name and the path in it; Code::invalid_argument for what are no tools, and
+// for a choice that is none of them.
+Grammar tool_grammar(const Model& model, std::string_view tools, const ToolChoice& choice = {},
+                     const CompileLimits& limits = {});
 
 // Reads one answer as it arrives. Text may be cut anywhere, also within a character: the result is the same.
 // The text must hold the control tokens' (GenerateOptions::control_text). Copies go on separately.

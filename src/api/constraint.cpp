@@ -4,17 +4,27 @@
 #include <bit>
 #include <utility>
 
+#include "constrain/calls.h"
 #include "core/error.h"
 
 namespace ingle {
+
+std::string answer_piece(const text::Tokenizer& tokenizer, TokenId id) {
+  return tokenizer.kind(id) == text::TokenKind::control ? constrain::control_spelling(id)
+                                                        : tokenizer.piece(id);
+}
 
 std::shared_ptr<const constrain::TokenTrie> answer_trie(const text::Tokenizer& tokenizer) {
   std::vector<std::string> pieces(static_cast<size_t>(tokenizer.size()));
   for (TokenId id = 0; id < tokenizer.size(); ++id) {
     const text::TokenKind kind = tokenizer.kind(id);
-    if (kind != text::TokenKind::control && kind != text::TokenKind::unused &&
-        kind != text::TokenKind::unknown)
-      pieces[static_cast<size_t>(id)] = tokenizer.piece(id);
+    std::string& piece = pieces[static_cast<size_t>(id)];
+    if (kind == text::TokenKind::unused || kind == text::TokenKind::unknown) continue;
+    piece = answer_piece(tokenizer, id);
+    // No text has this byte: it is left to control tokens.
+    if (kind != text::TokenKind::control &&
+        piece.find(static_cast<char>(constrain::kControlByte)) != std::string::npos)
+      piece.clear();
   }
   for (const TokenId id : tokenizer.special().end_of_generation) pieces[static_cast<size_t>(id)].clear();
   return std::make_shared<const constrain::TokenTrie>(pieces);
@@ -97,12 +107,14 @@ bool Constraint::begin_with(std::string_view text) {
 
 std::string Constraint::forced() const {
   constexpr size_t kMostBytes = 256;
-  return masker_->forced(*matcher_, kMostBytes);
+  std::string out = masker_->forced(*matcher_, kMostBytes);
+  out.resize(std::min(out.size(), out.find(static_cast<char>(constrain::kControlByte))));
+  return out;
 }
 
 void Constraint::accept(TokenId id) {
   if (tokenizer_->ends_generation(id)) return;
-  if (!matcher_->advance(tokenizer_->piece(id)))
+  if (!matcher_->advance(answer_piece(*tokenizer_, id)))
     fail(Code::internal, "grammar", format("token {} was offered but does not fit", id));
   at_start_ = false;
   mask_.reset();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,7 +17,9 @@ namespace ingle {
 // The logit of a token that cannot come.
 constexpr float kGone = -std::numeric_limits<float>::infinity();
 
-// The bytes of the ids that may stand in an answer, as a tree.
+// What an id is in the texts of grammars: its bytes; of a control token, its spelling there.
+std::string answer_piece(const text::Tokenizer& tokenizer, TokenId id);
+// The ids that may stand in an answer, as a tree.
 std::shared_ptr<const constrain::TokenTrie> answer_trie(const text::Tokenizer& tokenizer);
 
 class Constraint {

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
-#include "constrain/grammar.h"
+#include "api/budget.h"
 #include "core/error.h"
 
 namespace ingle {
-namespace {
 
 constrain::Budget budget_of(const CompileLimits& limits) {
   for (const auto& [name, value] : {std::pair{"states", limits.states}, std::pair{"steps", limits.steps},
@@ -22,8 +21,6 @@ constrain::Budget budget_of(const CompileLimits& limits) {
   b.go_on = limits.go_on;
   return b;
 }
-
-}  // namespace
 
 Grammar Grammar::json_schema(std::string_view schema, const JsonSchemaOptions& options,
                              const CompileLimits& limits) {

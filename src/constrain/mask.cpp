@@ -157,12 +157,9 @@ void Masker::walk_number(const Walk& w, uint32_t begin, uint32_t end, int32_t pl
       continue;
     }
     const bool may_end = places_.left(from.place) != Matcher::Left::no;
-    if (to == Places::kNone) {
-      verify(w, i);
-    } else if (const int32_t after = may_end ? places_.outside(place, t, 0) : Places::kDead;
-               after == Places::kNone) {
-      verify(w, i);
-    } else if (after >= 0) {
+    const int32_t after = to == Places::kNone ? to : may_end ? places_.outside(place, t, 0) : Places::kDead;
+    if (after == Places::kNone) verify(w, i);
+    if (after >= 0) {
       const int32_t number = std::exchange(from.place, after);
       from.blanks = 0;
       walk(w, i, node.next);

@@ -209,9 +209,8 @@ PartMaskPtr total(const TokenTrie& trie, const Matcher::Text& text, const FreeTe
   std::map<int32_t, int> counts;
   for (const std::string& written : free.to_ends) {
     StringCursor at = text.at;
-    Step s = Step::more;
-    for (const char c : written) s = step(text, at, static_cast<uint8_t>(c));
-    s = step(text, at, '"');
+    for (const char c : written) step(text, at, static_cast<uint8_t>(c));
+    const Step s = step(text, at, '"');
     labels.push_back(s == Step::closed ? text.dfa->label[static_cast<size_t>(at.state)] : -1);
     if (s == Step::closed) ++counts[labels.back()];
   }

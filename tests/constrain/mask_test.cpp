@@ -2,6 +2,7 @@
 #include <random>
 #include <string>
 
+#include "constrain/calls.h"
 #include "constrain/grammar.h"
 #include "ingle/error.hpp"
 #include "support/catch.h"
@@ -91,8 +92,10 @@ TEST_CASE("masks of schemas offer just what goes on", "[constrain]") {
             {"type": "object", "properties": {"b": {"const": "x"}}, "required": ["b"]},
             {"type": "object", "properties": {"b": {"const": "ab"}}, "required": ["b"]}]}}})",
        R"({"type": "string", "pattern": "^[a-z ]+(,[a-z ]+)*$"})",
-       R"({"type": "string", "pattern": "^[^/x]*$", "maxLength": 7})", R"({"type": "string", "pattern": "^.+$"})",
-       R"({"type": "string", "pattern": "^https?://.*\\.ab.*$"})", R"({"type": "string", "pattern": "a|bc"})",
+       R"({"type": "string", "pattern": "^[^/x]*$", "maxLength": 7})",
+       R"({"type": "string", "pattern": "^.+$"})",
+       R"({"type": "string", "pattern": "^https?://.*\\.ab.*$"})",
+       R"({"type": "string", "pattern": "a|bc"})",
        R"x({"type": "object", "patternProperties": {"ab([a-z]+)": {"type": "integer"}, "x": {"type": "string"}}})x",
        R"x({"type": "object", "patternProperties": {"^(/[^/]+)+$": {"type": "integer"}}, "additionalProperties": false})x",
        R"({"anyOf": [{"type": "string", "pattern": "^a"}, {"type": "array", "items": {"type": "boolean"}}]})",
@@ -128,4 +131,34 @@ TEST_CASE("masks of choices, patterns and tags offer just what goes on", "[const
   check_masks(*tags_grammar(tags, {{"<x"}}, "tags"), pieces(), 202);
   check_masks(*tags_grammar(tags, {}, "tags"), pieces(), 203);
   check_masks(*tags_grammar(tags, {{}, true, true}, "tags"), pieces(), 204);
+}
+
+TEST_CASE("masks of calls offer just what goes on", "[constrain]") {
+  std::vector<std::string> tokens = pieces();
+  for (int id = 0; id < 3; ++id) tokens.push_back(control_spelling(id));
+  tokens[0xFF].clear();
+  const auto schema = [](const char* text) { return schema_grammar(text, {}, "schema"); };
+  const auto calls = [&](const std::string& begin) {
+    std::vector<Call> out;
+    out.push_back(
+        {begin + "ab{", schema(R"({"type": "object", "properties": {"a": {"type": "integer"}}})"), "}"});
+    out.push_back({begin + "abc", schema(R"({"type": "array", "items": {"type": "string"}})"), "</x>"});
+    return out;
+  };
+  const std::string mark = control_spelling(1);
+  CallsOptions options;
+  check_masks(*calls_grammar(calls("<x>"), options, "calls"), tokens, 300);
+  options.separator = "\n";
+  options.foot = mark;
+  options.trigger = "<x>";
+  check_masks(*calls_grammar(calls("<x>"), options, "calls"), tokens, 301);
+  options.trigger = options.head = mark;
+  check_masks(*calls_grammar(calls(""), options, "calls"), tokens, 302);
+  options.many = false;
+  check_masks(*calls_grammar(calls(control_spelling(2)), options, "calls"), tokens, 303);
+  options.never = true;
+  check_masks(*calls_grammar({}, options, "calls"), tokens, 304);
+  options.never = false;
+  options.trigger = "(";
+  CHECK_THROWS_AS(calls_grammar(calls(""), options, "calls"), Error);
 }

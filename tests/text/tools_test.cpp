@@ -334,12 +334,16 @@ TEST_CASE("the list of dialects is sound", "[tools]") {
                     shape))
       continue;
     // What a constrained call would write is a call.
-    const Streamed got = whole(reader_for(d.name, ""), shape.begin + R"({"a": [1, "x"]})" + shape.end);
-    CHECK(got.names == std::vector<std::string>{"f"});
-    CHECK(got.arguments == std::vector<std::string>{R"({"a": [1, "x"]})"});
-    CHECK(got.ended == std::vector<bool>{true});
-    CHECK(got.errors.empty());
-    CHECK(shape.begin.starts_with(shape.trigger));
+    const std::string call = shape.begin + R"({"a": [1, "x"]})" + shape.end;
+    std::string all = shape.head + call;
+    for (size_t n = 1; n <= (shape.many ? 3 : 1); ++n, all += shape.separator + call) {
+      const Streamed got = whole(reader_for(d.name, ""), all + shape.foot);
+      CHECK(got.names == std::vector<std::string>(n, "f"));
+      CHECK(got.arguments == std::vector<std::string>(n, R"({"a": [1, "x"]})"));
+      CHECK(got.ended == std::vector<bool>(n, true));
+      CHECK(got.errors.empty());
+    }
+    CHECK((shape.head + shape.begin).starts_with(shape.trigger));
     CHECK(json::parse(shape.schema) == json({{"type", "object"}}));
   }
   CHECK(names.size() >= 30);

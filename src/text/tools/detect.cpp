@@ -177,39 +177,68 @@ AnswerFormat detect_format(const ChatTemplate& chat_template, std::string_view s
   return Prober(chat_template, source).run(source);
 }
 
+namespace {
+
+// Arguments are an object, whether the tool says so or not.
+std::string schema_of(const Json* parameters) {
+  if (!parameters || !parameters->is(Json::Kind::object)) return R"({"type": "object"})";
+  if (parameters->find("type")) return to_text(*parameters);
+  Json own = *parameters;
+  own.member("type") = text("object");
+  return to_text(own);
+}
+
+}  // namespace
+
 bool call_shape(const Dialect& d, std::string_view tool, CallShape& out) {
-  if (d.form != Form::json && d.form != Form::named && d.form != Form::harmony) return false;
+  if (!d.writes_json()) return false;
   const Json whole = parse_json(tool, "tool", RepeatedKeys::last_counts);
   const Json* function = whole.find("function");
   if (!function) function = &whole;
   const Json* named = function->find("name");
   if (!named || !named->is(Json::Kind::string)) return false;
   const std::string& name = named->text;
-  const Json* parameters = function->find("parameters");
-  out.schema = parameters ? to_text(*parameters) : R"({"type": "object"})";
+  out = {};
+  out.name = name;
+  out.schema = schema_of(function->find("parameters"));
   out.trigger = d.trigger();
+  if (d.form == Form::harmony) {
+    out.trigger = "<|channel|>commentary to=";
+    out.begin = "<|channel|>commentary to=functions." + name + " <|constrain|>json<|message|>";
+    out.many = false;
+    return true;
+  }
   if (d.form == Form::json) {
     std::string quoted, name_key, arguments_key;
     append_quoted(quoted, name);
     append_quoted(name_key, d.name_key);
     append_quoted(arguments_key, d.arguments_key);
-    out.begin = format("{}{}{}", d.section_begin, d.lead, d.before);
-    out.begin +=
+    const std::string open = format("{}{}{}", d.section_begin, d.lead, d.before);
+    const std::string close = format("{}{}", d.after, d.section_end);
+    out.begin =
         d.name_is_key ? "{" + quoted + ": " : "{" + name_key + ": " + quoted + ", " + arguments_key + ": ";
-    out.end = format("}}{}{}", d.after, d.section_end);
+    out.end = "}";
+    // A list of all calls, or a section for each.
+    if (d.before.starts_with('[')) {
+      out.head = open;
+      out.foot = close;
+      out.separator = ", ";
+    } else {
+      out.begin = open + out.begin;
+      out.end += close;
+      out.separator = "\n";
+      out.many = !d.section_end.empty();
+    }
     return true;
   }
-  if (d.form == Form::harmony) {
-    out.begin = "<|channel|>commentary to=functions." + name + " <|constrain|>json<|message|>";
-    out.trigger = out.begin;
-    out.end.clear();
-    return true;
-  }
-  out.begin = format("{}{}", d.section_begin, d.call_begin);
+  out.head = d.section_begin;
+  out.foot = d.section_end;
+  out.begin = d.call_begin;
   if (!d.kind_end.empty()) out.begin += format("function{}", d.kind_end);
   out.begin += d.numbered_name ? "functions." + name + ":0" : name;
   out.begin += format("{}{}{}", d.name_end, d.lead, d.lead.empty() ? "" : "\n");
-  out.end = format("{}{}{}{}", d.tail.empty() ? "" : "\n", d.tail, d.call_end, d.section_end);
+  out.end = format("{}{}{}", d.tail.empty() ? "" : "\n", d.tail, d.call_end);
+  out.many = !d.numbered_name && !d.plain;
   return true;
 }
 

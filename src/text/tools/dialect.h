@@ -55,6 +55,7 @@ struct Dialect {
   std::string_view hint = {};
   std::string_view checked = {};  // against what
 
+  bool writes_json() const { return form == Form::json || form == Form::named || form == Form::harmony; }
   std::string_view trigger() const { return section_begin.empty() ? call_begin : section_begin; }
 };
 
