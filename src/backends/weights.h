@@ -12,5 +12,7 @@ quant::QuantWeight open_weight(const formats::Checkpoint& file, const PlanWeight
                                std::vector<std::byte>& scratch);
 void forget_weight(const formats::Checkpoint& file,
                    const PlanWeight& weight);  // its pages are not needed again
+// Nor those of its rows [row0, row1), where rows lie in the file one after another.
+void forget_rows(const formats::Checkpoint& file, const PlanWeight& weight, int64_t row0, int64_t row1);
 
 }  // namespace ingle::backends

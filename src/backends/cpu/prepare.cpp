@@ -116,6 +116,7 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
       if (product[i]) choose_kernel(i);
   const std::optional<CacheLayout> layout = cache_layout(options);
   if (layout) take_from_cache(*layout);
+  cached_ = cache_ != nullptr;
   const bool keep = layout && !cache_;
   uint64_t total = keep ? layout->file_bytes() : 1, done = 0;
   for (const PlanWeight& w : plan_->weights) total += bytes_of(w);
@@ -136,6 +137,7 @@ CpuProgram::CpuProgram(const BackendContext& context, PlanPtr plan, const Prepar
   if (plugin_) ask_for_ops();
   if (keep && !keep_in_cache(*layout, advance))
     fail(Code::cancelled, plan_->checkpoint->name(), "loading was cancelled");
+  if (keep) take_from_cache(*layout);  // the page cache has them now, and one copy is enough
   if (options.progress && !options.progress(1))
     fail(Code::cancelled, plan_->checkpoint->name(), "loading was cancelled");
 }
@@ -200,6 +202,9 @@ void CpuProgram::pack(size_t i, const std::function<bool(int64_t)>& packed_bytes
         kernels::pack_groups(weight, source_rows.empty() ? nullptr : source_rows.data(), g,
                              std::min(end, g + kChunk), out);
     });
+    // Of a large tensor, the output layer's say, file and packed weights would else be in memory both.
+    forget_rows(*plan_->checkpoint, w, start * kernels::kGroupRows,
+                std::min(w.rows, end * kernels::kGroupRows));
     if (!packed_bytes(static_cast<int64_t>(bytes_of(w)) * (end - start) / groups))
       fail(Code::cancelled, plan_->checkpoint->name(), "loading was cancelled");
   }

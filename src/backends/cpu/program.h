@@ -99,7 +99,7 @@ class CpuProgram final : public Program {
   bool gives_points() const override { return true; }
   uint64_t weight_bytes() const override;
   std::string kernels() const override;
-  bool cached() const override { return cache_ != nullptr; }
+  bool cached() const override { return cached_; }
   std::unique_ptr<Workspace> make_workspace(int64_t max_tokens, int64_t max_wanted,
                                             int64_t max_slices) const override;
   void run(Workspace& workspace, const Batch& batch) const noexcept override;
@@ -148,7 +148,7 @@ class CpuProgram final : public Program {
   PlanPtr plan_;
   const kernels::VecRow* vec_;
   const kernels::ScanRow* scan_;
-  bool precise_ = false;
+  bool precise_ = false, cached_ = false;  // cached_: nothing had to be packed
   ByteSourcePtr cache_;  // mapped, where the weights came from it; before them, who stand in it
   std::vector<std::optional<kernels::PackedWeight>>
       packed_;                                 // empty: only rows are read, straight from the file
