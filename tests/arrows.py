@@ -50,6 +50,11 @@ FORBIDDEN = re.compile(r"(?<![\w.>])(?:std::|::)?(abort|exit|_exit|quick_exit|_E
                        r"vfprintf|puts|fputs|putchar|perror|getenv|secure_getenv|setlocale|signal|sigaction)\s*\(|"
                        r"\bstd::(cout|cerr|clog)\b")
 MOST_LINES = 800
+# A family of models is a short file: what several share is a part in src/models. Those whose layers the common
+# decoder cannot describe emit them themselves and may be longer.
+FAMILIES = "src/models/arch/"
+FAMILY_LINES, OWN_BUILD_LINES, MEAN_FAMILY_LINES = 60, 150, 50
+COMMON_BUILD = re.compile(r"\bbuild_decoder\s*\(")
 SOURCE_ENDS = (".cpp", ".h", ".hpp", ".c", ".inc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
@@ -212,6 +217,22 @@ def check_targets(tree):
                     tree.breach(path, line, "backward arrow: ingle_%s may not use ingle_%s" % (room, used))
 
 
+def check_families(tree):
+    """The files of families are short, each and in the mean."""
+    lines = {}
+    for path, text in tree.texts.items():
+        if not path.startswith(FAMILIES) or path == FAMILIES + "list.cpp":
+            continue
+        lines[path] = text.count("\n")
+        most = FAMILY_LINES if COMMON_BUILD.search(strip(text, True)) else OWN_BUILD_LINES
+        if lines[path] > most:
+            tree.breach(path, lines[path], "%d lines, expected at most %d for a family %s a build of its own" % (
+                lines[path], most, "without" if most == FAMILY_LINES else "with"))
+    mean = sum(lines.values()) / len(lines) if lines else 0
+    if mean >= MEAN_FAMILY_LINES:
+        tree.breach(FAMILIES, 1, "%.1f lines a family in the mean, expected fewer than %d" % (mean, MEAN_FAMILY_LINES))
+
+
 def check(root):
     tree = Tree(root)
     for path in tree.texts:
@@ -226,6 +247,7 @@ def check(root):
         if path.startswith("src/") and lines >= MOST_LINES:
             tree.breach(path, lines, "%d lines, expected fewer than %d" % (lines, MOST_LINES))
     check_targets(tree)
+    check_families(tree)
     return sorted(set(tree.breaches)), len(tree.texts)
 
 
@@ -279,6 +301,21 @@ SELF_TESTS = [
     ("assert in the library", {"src/kv/a.cpp": "void f(int i) { assert(i); }\n"}, "assert is not"),
     ("printing from the library", {"capi/a.cpp": 'void f() { std::cerr << 1; }\n'}, "std::cerr"),
     ("a file that grew too long", {"src/core/a.cpp": "\n" * MOST_LINES}, "expected fewer than"),
+    ("short families", {
+        "src/models/arch/a.cpp": "build_decoder(b, config, d);\n" + "\n" * 59, "src/models/arch/b.cpp": "\n" * 10,
+        "src/models/arch/c.cpp": "\n" * 10, "src/models/arch/list.cpp": "\n" * 400,
+    }, None),
+    ("a family that grew too long", {
+        "src/models/arch/a.cpp": "build_decoder(b, config, d);\n" + "\n" * 60, "src/models/arch/b.cpp": "\n",
+    }, "61 lines, expected at most 60 for a family without"),
+    ("a comment for a common build", {
+        "src/models/arch/a.cpp": "// not build_decoder(b)\n" + "\n" * 60, "src/models/arch/b.cpp": "\n",
+    }, None),
+    ("a build of its own that grew too long", {
+        "src/models/arch/a.cpp": "\n" * 151, **{"src/models/arch/b%d.cpp" % i: "\n" for i in range(9)},
+    }, "151 lines, expected at most 150 for a family with"),
+    ("families that are long in the mean", {"src/models/arch/a.cpp": "\n" * 50, "src/models/arch/b.cpp": "\n" * 50},
+     "src/models/arch/:1: 50.0 lines a family in the mean"),
     ("a backward target", {"src/quant/CMakeLists.txt": "ingle_room(quant SOURCES a.cpp\n  USES core kv PACKAGES x)\n"},
      "ingle_quant may not use ingle_kv"),
 ]

@@ -9,29 +9,22 @@ namespace {
 constexpr Key kSelection{"", "expert_selection_fn"}, kTogether{"", "shared_expert_combination_strategy"};
 constexpr Key kDenseWidth{"feed_forward_length", "prefix_dense_intermediate_size"};
 
+// Does the file say `word`? Without the key: no.
+bool says(const Config& config, Key key, std::string_view word, std::string_view other) {
+  const std::string* found = config.find_string(key);
+  if (found && *found != word && *found != other)
+    config.refuse(key, format("'{}' is not understood; expected {} or {}", *found, other, word));
+  return found && *found == word;
+}
+
 Moe experts(const Config& config) {
   Moe moe = usual_moe(config, false);
-  if (config.is_gguf()) {
-    if (gguf_scores_by_sigmoids(config, true))
-      moe.router.score = RouterScore::sigmoid;
-    else
-      moe.router.score = RouterScore::softmax_of_chosen, moe.router.normalise = false;
-    if (moe.shared_width > 0) moe.scale = 0.5f;
-    return moe;
-  }
-  const std::string* selection = config.find_string(kSelection);
-  if (selection && *selection == "sigmoid") {
+  const bool gguf = config.is_gguf();
+  if (gguf ? gguf_scores_by_sigmoids(config, true) : says(config, kSelection, "sigmoid", "softmax"))
     moe.router.score = RouterScore::sigmoid;
-  } else if (!selection || *selection == "softmax") {
-    moe.router.score = RouterScore::softmax_of_chosen;
-    moe.router.normalise = false;
-  } else {
-    config.refuse(kSelection, format("'{}' is not understood; expected softmax or sigmoid", *selection));
-  }
-  const std::string* together = config.find_string(kTogether);
-  if (together && *together != "sum" && *together != "average")
-    config.refuse(kTogether, format("'{}' is not understood; expected sum or average", *together));
-  if (together && *together == "average" && moe.shared_width > 0) moe.scale = 0.5f;
+  else
+    moe.router.score = RouterScore::softmax_of_chosen, moe.router.normalise = false;
+  if ((gguf || says(config, kTogether, "average", "sum")) && moe.shared_width > 0) moe.scale = 0.5f;
   return moe;
 }
 
