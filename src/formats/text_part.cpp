@@ -7,7 +7,7 @@
 namespace ingle::formats {
 namespace {
 
-constexpr std::string_view kText = "text_config.";
+constexpr std::string_view kText = "text_config.", kTie = "tie_word_embeddings";
 
 struct Prefix {
   std::string_view stored, alone;
@@ -33,12 +33,31 @@ std::optional<std::string> text_name(std::string_view name) {
   return std::string(name);
 }
 
+bool is_text_key(std::string_view key, std::string_view name) {
+  return key.starts_with(kText) && key.substr(kText.size()) == name;
+}
+
+// The whole and its part may say different things of the output's table: writers of such files leave what
+// they do not mean at its default, and which that is has changed. Then the tensors tell.
+bool ties_disagree(const MetaList& meta) {
+  const bool* outer = nullptr;
+  const bool* inner = nullptr;
+  for (const auto& [key, value] : meta) {
+    if (key == kTie) outer = std::get_if<bool>(&value);
+    if (is_text_key(key, kTie)) inner = std::get_if<bool>(&value);
+  }
+  return outer && inner && *outer != *inner;
+}
+
 }  // namespace
 
 void take_text_part(MetaList& meta, std::vector<TensorInfo>& tensors) {
   const bool nested =
       std::ranges::any_of(meta, [](const auto& entry) { return entry.first == "text_config.model_type"; });
   if (!nested) return;
+  if (ties_disagree(meta))
+    std::erase_if(meta,
+                  [](const auto& entry) { return entry.first == kTie || is_text_key(entry.first, kTie); });
   std::set<std::string> own;
   for (const auto& [key, value] : meta)
     if (key.starts_with(kText)) own.insert(key.substr(kText.size()));

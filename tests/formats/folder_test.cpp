@@ -198,3 +198,19 @@ TEST_CASE("of a model with several parts the one for text is opened", "[folder]"
   CHECK(*file->find_strings("other_parts") ==
         std::vector<std::string>{"model.visual.blocks.0.a", "vision_tower.b", "multi_modal_projector.c"});
 }
+
+TEST_CASE("where the whole and its text disagree on the output's table the tensors tell", "[folder]") {
+  for (const auto& [outer, inner, expected] : {std::tuple{"true", "false", ""},
+                                               {"false", "true", ""},
+                                               {"true", "true", "1"},
+                                               {"false", "false", "0"}}) {
+    CAPTURE(outer, inner);
+    Made m;
+    m.write("config.json", std::string(R"({"model_type": "both", "tie_word_embeddings": )") + outer +
+                               R"(, "text_config": {"model_type": "made", "tie_word_embeddings": )" + inner +
+                               "}}");
+    m.write("model.safetensors", weights({"language_model.model.norm.weight"}));
+    const auto tied = m.open()->find_bool("tie_word_embeddings");
+    CHECK((tied ? std::to_string(*tied) : "") == expected);
+  }
+}
