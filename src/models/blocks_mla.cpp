@@ -21,7 +21,6 @@ constexpr Key kFactor{"rope.scaling.factor", "rope_parameters.factor|rope_scalin
 constexpr Key kAllScale{"", "rope_parameters.mscale_all_dim|rope_scaling.mscale_all_dim"};
 constexpr Key kLogScale{"rope.scaling.yarn_log_multiplier", ""};  // 0.1 times the former
 constexpr Key kInterleave{"", "rope_interleave"};
-constexpr Key kEps{"attention.layer_norm_rms_epsilon", ""};
 constexpr double kUsualEps = 1e-6;  // config.json has no key for these norms
 
 struct Claim {
@@ -153,7 +152,7 @@ Mla usual_mla(const Config& config, double otherwise) {
     logits += 0.1 * config.find_float(kAllScale).value_or(0) * log_factor;
   }
   m.scale = static_cast<float>(logits * logits / std::sqrt(static_cast<double>(m.nope + m.n_rotated)));
-  m.norm_eps = static_cast<float>(config.is_gguf() ? config.need_positive(kEps) : kUsualEps);
+  m.norm_eps = kUsualEps;
   m.bias = config.find_bool({"", "attention_bias"}).value_or(false);
   return m;
 }

@@ -35,6 +35,8 @@ EXTRA = {
             "attention.value_length": ("u32", "head_dim")},
     "phi": {"feed_forward_length": ("u32", "intermediate_size")},
     "lfm2_moe": {"expert_weights_scale": ("f32", "routed_scaling_factor")},
+    "gpt_oss": {"swiglu_clamp_exp": ("f32", "swiglu_limit")},
+    "minicpm3": {"embedding_scale": ("f32", "scale_emb")},
     "solar_open": {"rope.dimension_count": ("u32", "head_dim")},
 }
 
@@ -156,11 +158,17 @@ def recipe(family, folder, out, reader):
     if family == "nemotron":
         part = (config.get("rope_parameters") or config).get("partial_rotary_factor", config.get("partial_rotary_factor", 0.5))
         extra["nemotron.rope.dimension_count"] = ("u32", False, [int(config["head_dim"] * part)])
-    if family in ("cohere2", "glm"):
+    if family in ("cohere2", "glm", "minimax_m2"):
         part = (config.get("rope_parameters") or config).get("partial_rotary_factor", config.get("partial_rotary_factor", 1))
         extra[arch + ".rope.dimension_count"] = ("u32", False, [int(config["head_dim"] * part)])
-    if family in ("afmoe", "cohere2", "qwen2_sw"):
+    if family in ("afmoe", "cohere2", "gemma3_bf16", "qwen2_sw"):
         extra[arch + ".attention.sliding_window_pattern"] = ("bool", True, [t == "sliding_attention" for t in config["layer_types"]])
+    if family == "granite4_dense":
+        extra[arch + ".rope.scaling.finetuned"] = ("bool", False, [config["position_embedding_type"] == "rope"])
+    if family == "gemma3_bf16":
+        extra[arch + ".attention.scale"] = ("f32", False, [config["query_pre_attn_scalar"] ** -0.5])
+    if family == "minicpm3":
+        extra[arch + ".logit_scale"] = ("f32", False, [config["hidden_size"] / config["dim_model_base"]])
     for key, (kind, listed, values) in extra.items():
         text = [number(v) if kind == "f32" else str(int(v)) if kind in ("u32", "bool") else v for v in values]
         lines.append(f"meta {key} {kind}{'[]' if listed else ''} {' '.join(text)}")

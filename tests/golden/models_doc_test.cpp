@@ -22,6 +22,28 @@ std::string quoted(std::string_view names) {
   return out.empty() ? "–" : out;
 }
 
+// What the format, or the converter, does not keep; these run from their folders.
+constexpr const char* kLostInGguf =
+    "\nA GGUF file cannot hold everything that a folder says. Not checked from GGUF, and not to be trusted "
+    "there:\n\n"
+    "- llama_rope_dynamic: dynamic RoPE scaling has no key. Up to the trained length the file runs alike, "
+    "past "
+    "it without\n  scaling.\n"
+    "- granite_swa with a RoPE base for each layer: there is a key for one base.\n"
+    "- moonlight with `rope_interleave` false: no key says how rotated values pair up, and files of this "
+    "shape "
+    "have them\n  side by side, as the released models do.\n"
+    "- bamba: the converter writes it as `granitehybrid`, with the rows of whole heads reordered, though "
+    "half "
+    "of each\n  head is rotated.\n"
+    "- falcon_h1: the converter multiplies weights by the model's multipliers, which recipes do not do.\n"
+    "\n## Models with several parts\n\n"
+    "The text's part of gemma3_vl, internvl, lfm2_vl, llava, mistral3, pixtral, qwen2_5_vl, qwen2_audio, "
+    "qwen2_vl,\nqwen3_5_vl, qwen3_vl, smolvlm and voxtral is compared with transformers on texts without "
+    "images "
+    "or sound, and on\nwhat stands before the first image of those with one "
+    "(`tests/golden/parts_test.cpp`).\n";
+
 std::string list_of(bool gguf) {
   std::string out;
   for (const std::string& name : must_be_right())
@@ -57,7 +79,8 @@ std::string expected() {
       << list_of(false) << ".\n\nFrom GGUF: " << list_of(true)
       << ".\n\nMost of the GGUF files are written by the test out of the folders' weights, by recipes of "
          "what "
-         "llama.cpp's\nconverter makes of them (`tests/golden/gguf_recipes.py`).\n";
+         "llama.cpp's\nconverter makes of them (`tests/golden/gguf_recipes.py`).\n"
+      << kLostInGguf;
   return out.str();
 }
 

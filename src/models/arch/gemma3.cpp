@@ -31,7 +31,8 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Layer full{usual_attention(config, "full_attention"), usual_mlp(config), true};
   full.attention.head_norms = true;
   full.attention.window = 0;
-  full.attention.scale = static_cast<float>(1 / std::sqrt(query_scalar(config)));
+  full.attention.scale =
+      static_cast<float>(config.positive_or("attention.scale", 1 / std::sqrt(query_scalar(config))));
   full.attention.softcap = static_cast<float>(config.positive_or({"", "attn_logit_softcapping"}, 0));
   full.mlp.act = Activation::gelu_tanh;
   Layer sliding = full;

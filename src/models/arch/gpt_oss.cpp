@@ -14,7 +14,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   moe.router.score = RouterScore::softmax_of_chosen;
   moe.router_bias = moe.expert_bias = true;
   moe.layout = ExpertLayout::interleaved;
-  moe.bound.limit = static_cast<float>(config.positive_or({"", "swiglu_limit"}, 7));
+  moe.bound.limit = static_cast<float>(config.positive_or({"swiglu_clamp_exp", "swiglu_limit"}, 7));
   moe.bound.alpha = static_cast<float>(config.positive_or({"", "swiglu_alpha"}, 1.702));
   moe.bound.up_offset = 1;
   full.moe = moe;

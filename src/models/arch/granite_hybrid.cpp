@@ -1,5 +1,6 @@
 // Granite 4 hybrids: Mamba 2 and attention without positions, four multipliers, experts beside a shared one.
 // IBM, 2025.
+#include "core/error.h"
 #include "models/architecture.h"
 #include "models/mixers.h"
 
@@ -30,6 +31,11 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   const std::string* positions = config.find_string({"", "position_embedding_type"});
   const bool rotary = config.is_gguf() ? config.find_bool("rope.scaling.finetuned").value_or(true)
                                        : positions && *positions == "rope";
+  if (rotary && config.is_gguf() &&
+      config.n_rotated < config.dk)  // Bamba, as llama.cpp's converter writes it
+    config.refuse("rope.dimension_count", format("{} of a head's {} values are rotated, but rows were "
+                                                 "reordered as if all were; load the model's folder",
+                                                 config.n_rotated, config.dk));
   const Id rotation = rotary ? b.rotation(rotation_of(read_rope(config))) : kNone;
   const bool experts = config.find_int({"expert_count", "num_local_experts"}).value_or(0) > 0;
   const Id x = f.embed(multiplier({"embedding_scale", "embedding_multiplier"}));

@@ -17,6 +17,8 @@ const Names kNames("backbone.layers.", {{"token_embd", "backbone.embeddings"},
                                         {"ssm_d", "mixer.D"},
                                         {"ssm_out", "mixer.out_proj"}});
 
+constexpr double kMixerEps = 1e-6;  // of all released models; GGUF files have no key for it
+
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
   Flow f(b, config, kNames, norm_eps(config));
   Mamba mamba;
@@ -31,8 +33,7 @@ backends::Plan build(graph::GraphBuilder& b, const Config& config) {
     mamba.bias = config.find_bool({"", "use_bias"}).value_or(false) ? Presence::yes : Presence::no;
   if (config.has({"", "mixer_rms_eps"}) || config.find_bool("ssm.dt_b_c_rms").value_or(false)) {
     mamba.norms = Mamba::bare;
-    mamba.norm_eps =
-        static_cast<float>(config.positive_or({"", "mixer_rms_eps"}, static_cast<double>(f.eps())));
+    mamba.norm_eps = static_cast<float>(config.positive_or({"", "mixer_rms_eps"}, kMixerEps));
   }
   const Id x = f.embed();
   for (int64_t i = 0; i < config.n_layers; ++i) {

@@ -6,25 +6,24 @@
 namespace ingle::models {
 namespace {
 
-// llama.cpp has these numbers in its code, not in the file.
+// llama.cpp has these numbers in its code; a file may say them under the keys of the first MiniCPM.
 constexpr double kScaleEmbedding = 12, kScaleDepth = 1.4, kBaseWidth = 256, kTheta = 10000;
 
 backends::Plan build(graph::GraphBuilder& b, const Config& config) {
-  const auto number = [&](const char* key, double fallback) {
-    return static_cast<double>(config.positive_or({"", key}, fallback));
-  };
+  const auto number = [&](Key key, double fallback) { return config.positive_or(key, fallback); };
   Layer layer;
   layer.mla = usual_mla(config, kTheta);
   Config turned = config;
   turned.n_rotated = layer.mla->n_rotated;
   layer.mla->rope = read_rope(turned, {}, &b, kTheta);
   layer.mlp = usual_mlp(config);
-  layer.residual_scale = static_cast<float>(number("scale_depth", kScaleDepth) /
+  layer.residual_scale = static_cast<float>(number({"", "scale_depth"}, kScaleDepth) /
                                             std::sqrt(static_cast<double>(config.n_layers)));
+  layer.residual_scale = static_cast<float>(number("residual_scale", layer.residual_scale));
   Decoder decoder;
-  decoder.embedding_scale = static_cast<float>(number("scale_emb", kScaleEmbedding));
-  decoder.logit_scale =
-      static_cast<float>(number("dim_model_base", kBaseWidth) / static_cast<double>(config.hidden));
+  decoder.embedding_scale = static_cast<float>(number({"embedding_scale", "scale_emb"}, kScaleEmbedding));
+  const double width = static_cast<double>(config.hidden) / number({"", "dim_model_base"}, kBaseWidth);
+  decoder.logit_scale = static_cast<float>(1 / number("logit_scale", width));
   decoder.layer = [&](int64_t) { return layer; };
   return build_decoder(b, config, decoder);
 }
