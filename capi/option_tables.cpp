@@ -388,6 +388,9 @@ std::vector<OptionRow> grammar_table() {
   return {
       flag_row<&GrammarOptions::formats>("formats", "JSON Schema: \"format\" must hold."),
       flag_row<&GrammarOptions::compact>("compact", "JSON Schema: no white space between tokens."),
+      text_row<&GrammarOptions::tool_choice>("tool_choice",
+                                             "Tools: auto, required, none, or the name of the one to call."),
+      flag_row<&GrammarOptions::parallel_calls>("parallel_calls", "Tools: an answer may hold several calls."),
       limit_row<&CompileLimits::states>("states", "Bound on the automata's states."),
       limit_row<&CompileLimits::steps>("steps", "Bound on the work of compiling; some millions a second."),
       limit_row<&CompileLimits::bytes>("bytes", "Bound on the source."),

@@ -14,6 +14,8 @@ namespace ingle::capi {
 
 struct GrammarOptions {
   bool formats = true, compact = false;
+  std::string tool_choice = "auto";
+  bool parallel_calls = true;
   CompileLimits limits;
 };
 

@@ -66,6 +66,20 @@ ingle_code ingle_model_chat_format(const ingle_model* model, ingle_text** out, i
   });
 }
 
+ingle_code ingle_model_tool_grammar(const ingle_model* model, const char* tools, int64_t length,
+                                    const ingle_options* options, const ingle_progress* progress,
+                                    ingle_grammar** out, ingle_error** err) {
+  return guard(err, [&] {
+    auto& result = out_argument(out, "out");
+    const Kept m(model, "model");
+    const std::string_view text = text_argument(tools, length, "tools");
+    GrammarOptions o = options_argument<GrammarOptions>(options);
+    if (const auto report = progress_argument(progress)) o.limits.go_on = [report] { return report(0); };
+    result =
+        new ingle_grammar(ingle::tool_grammar(m->model, text, {o.tool_choice, o.parallel_calls}, o.limits));
+  });
+}
+
 ingle_code ingle_template_chat_format(const ingle_template* chat_template, ingle_text** out,
                                       ingle_error** err) {
   return guard(err, [&] {

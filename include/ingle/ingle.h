@@ -304,6 +304,7 @@ INGLE_API uint64_t INGLE_CALL ingle_tokens_length(const ingle_tokens* tokens);
      request   band, tenant, deadline_s, salt                       for ingle_request
      answer    tools, parse_tools, reasoning, first_index           for ingle_parser_create
      grammar   formats, compact, states, steps, bytes               for ingle_grammar_create
+               tool_choice, parallel_calls                          for ingle_model_tool_grammar
    ingle_options_describe tells each key's type, range, default and meaning. Where a function takes options,
    NULL means the defaults. A key that is not set keeps its default; zero is a value. An unknown key is
    INGLE_E_NOT_FOUND, with the nearest one as the hint; a value out of range is INGLE_E_INVALID_ARGUMENT. A
@@ -452,6 +453,17 @@ INGLE_API ingle_code INGLE_CALL ingle_grammar_accepts(const ingle_grammar* gramm
    template writes tool calls in a way that no parser here reads. */
 INGLE_API ingle_code INGLE_CALL ingle_model_chat_format(const ingle_model* model, ingle_text** out,
                                                         ingle_error** err);
+/* What an answer must be for its calls to be calls of these tools, in the form of the model's own template,
+   with arguments that each tool's "parameters", a JSON Schema, allows. `tools` is JSON: [{"type": "function",
+   "function": {"name", "parameters"}}, ...]. `options` are of the kind grammar; their tool_choice is "auto" (free
+   text, in which the marker of a call must go on as one), "required" (calls at once), "none" (no such marker),
+   or the name of the one tool that is called at once. For answers of this model, and of such as share its
+   vocabulary. INGLE_E_UNSUPPORTED where the template writes no calls, or none whose arguments are JSON, and for
+   a schema that cannot be held, with the tool's name and the path in it. */
+INGLE_API ingle_code INGLE_CALL ingle_model_tool_grammar(const ingle_model* model, const char* tools,
+                                                         int64_t length, const ingle_options* options,
+                                                         const ingle_progress* progress, ingle_grammar** out,
+                                                         ingle_error** err);
 INGLE_API ingle_code INGLE_CALL ingle_template_chat_format(const ingle_template* chat_template,
                                                            ingle_text** out, ingle_error** err);
 /* `prompt` is what was rendered, or its end; NULL with length 0: not known. INGLE_E_UNSUPPORTED when the

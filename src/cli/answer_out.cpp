@@ -8,6 +8,8 @@ void add_answer(Command command, AnswerFlags& flags) {
   command.option(
       "--tools", flags.tools_file,
       "A JSON file with the tools that the model may call: [{\"type\": \"function\", \"function\": …}]");
+  command.option("--tool-choice", flags.choice,
+                 "Hold calls to the tools and their schemas: auto, required, none, or a tool's name");
   command
       .option(
           "--reasoning",
@@ -24,6 +26,8 @@ void add_answer(Command command, AnswerFlags& flags) {
 }
 
 void read_tools(AnswerFlags& flags) {
+  if (!flags.choice.empty() && flags.tools_file.empty())
+    throw Error(Code::invalid_argument, "--tool-choice", "goes with --tools");
   if (flags.tools_file.empty()) return;
   flags.tools = read_text_file(flags.tools_file);
   const Json parsed = Json::parse(flags.tools, nullptr, false);

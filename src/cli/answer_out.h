@@ -10,6 +10,7 @@ namespace ingle::cli {
 
 struct AnswerFlags {
   std::string tools_file, tools;  // its path; its text
+  std::string choice;             // of tools; empty: not held to any
   ReasoningUse reasoning = ReasoningUse::apart;
   bool given() const { return !tools_file.empty() || wanted; }
   int64_t budget = -1;  // tokens of reasoning

@@ -130,6 +130,11 @@ int run(RunFlags flags, bool prompt_given) {
   const std::unique_ptr<Session> negative = make_negative(flags, model, prompt);
   GenerateOptions wanted = generate_options(flags.sampling);
   wanted.reasoning_budget = flags.answer.budget;
+  if (!flags.answer.choice.empty()) {
+    if (wanted.grammar)
+      throw Error(Code::invalid_argument, "--tool-choice", "does not go with a grammar of one's own");
+    wanted.grammar = tool_grammar(model, flags.answer.tools, {flags.answer.choice});
+  }
   std::optional<AnswerOut> parts;
   if (flags.answer.given()) {
     parts.emplace(session, flags.answer, flags.common.json);

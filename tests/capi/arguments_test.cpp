@@ -144,6 +144,7 @@ void sweep_options(Fixture& f, Places& p) {
   const Options g = make_options("generate", "{}"), limits = make_options("grammar", "{}");
   f.SWEEP(ingle_options_set_grammar, May{1}, g, f.grammar);
   f.SWEEP(ingle_grammar_create, (May{3, 4}), "regex", "x", -1, limits, nullptr, &p.grammar);
+  f.SWEEP(ingle_model_tool_grammar, (May{3, 4}), f.model, "[]", -1, limits, nullptr, &p.grammar);
   f.SWEEP(ingle_grammar_accepts, May{}, f.grammar, "x", -1, &p.small);
 }
 

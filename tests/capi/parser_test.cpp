@@ -117,3 +117,41 @@ TEST_CASE("what is no conversation is refused by place", "[capi]") {
   CHECK_FAILS(ingle_options_set_int(make_options("generate", "{}"), "reasoning_budget", -2, err),
               INGLE_E_INVALID_ARGUMENT, "reasoning_budget");
 }
+
+TEST_CASE("an answer is held to calls of its tools", "[capi]") {
+  Err err;
+  const Scripted s(script("Well."));
+  const char* tools =
+      R"([{"type": "function", "function": {"name": "f", "parameters":
+          {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": false}}}])";
+  const auto answer = [&](const char* options) {
+    Owned<ingle_grammar, ingle_grammar_release> grammar;
+    const Options how = make_options("grammar", options);
+    REQUIRE_OK(ingle_model_tool_grammar(s.model, tools, -1, how, nullptr, grammar.out(), err));
+    const Options generate = make_options("generate", R"({"control_text": 1, "max_tokens": 1000})");
+    REQUIRE_OK(ingle_options_set_grammar(generate, grammar, err));
+    const Session session = make_session(s.model);
+    REQUIRE_OK(
+        ingle_session_feed_chat_json(session, R"([{"role": "user", "content": "hi"}])", -1, nullptr, err));
+    Text text;
+    int32_t finish = 0;
+    REQUIRE_OK(ingle_session_generate(session, s.greedy, generate, nullptr, nullptr, &finish, text.out(), err));
+    return str(text);
+  };
+  CHECK(answer("{}") == "Well.");
+  CHECK(answer(R"({"tool_choice": "none"})") == "Well.");
+  for (const char* choice :
+       {R"({"tool_choice": "required", "parallel_calls": 0})", R"({"tool_choice": "f", "parallel_calls": 0})"}) {
+    const std::string text = answer(choice);
+    INFO(text);
+    CHECK(text.starts_with("<tool_call>\n{\"name\": \"f\", \"arguments\": "));
+    CHECK(text.ends_with("}\n</tool_call>"));
+  }
+  Owned<ingle_grammar, ingle_grammar_release> grammar;
+  CHECK_FAILS(ingle_model_tool_grammar(s.model, tools, -1, make_options("grammar", R"({"tool_choice": "g"})"),
+                                       nullptr, grammar.out(), err),
+              INGLE_E_INVALID_ARGUMENT, "\"g\" is none of the tools");
+  CHECK_FAILS(ingle_model_tool_grammar(s.model, R"([{"name": "f", "parameters": {"$ref": "x.json"}}])", -1,
+                                       nullptr, nullptr, grammar.out(), err),
+              INGLE_E_UNSUPPORTED, "tool \"f\", parameters#");
+}

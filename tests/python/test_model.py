@@ -222,6 +222,22 @@ HERMES = ("{% for m in messages %}[{{ m.role }}]{{ m.content }}{% for t in m.too
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
 
 
+def test_tool_choice(runtime):
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {
+        "type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False}}}]
+    with ingle.Model.scripted("Well.", chat_template=HERMES, runtime=runtime) as model:
+        assert model.answer("hi", tools=tools, tool_choice="auto", temperature=0)["content"] == "Well."
+        held = model.tool_grammar(tools, tool_choice="f", parallel_calls=False)
+        call = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+        assert held.accepts(call) and not held.accepts(call + "\n" + call) and not held.accepts("Well.")
+        answer = model.answer("hi", tools=tools, grammar=held, temperature=0, max_tokens=1000)
+        assert [c["name"] for c in answer["calls"]] == ["f"] and answer["errors"] == []
+        with pytest.raises(ingle.InvalidArgumentError, match="none of the tools"):
+            model.tool_grammar(tools, tool_choice="g")
+        with pytest.raises(ingle.InvalidArgumentError, match="tool_choice"):
+            model.answer("hi", tools=tools, tool_choice="f", grammar=held)
+
+
 def test_tool_calls(runtime):
     written = 'Hm.</think>Look.<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
     with ingle.Model.scripted(written, chat_template=HERMES, runtime=runtime) as model:

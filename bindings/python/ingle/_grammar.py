@@ -41,6 +41,12 @@ class Grammar:
         self._handle = _ingle.Grammar(kind, source, options, progress)
 
     @classmethod
+    def _of(cls, handle: _ingle.Grammar) -> Grammar:
+        grammar = cls.__new__(cls)
+        grammar._handle = handle
+        return grammar
+
+    @classmethod
     def json_schema(cls, schema: Schema, **options: Unpack[GrammarOptions]) -> Grammar:
         """JSON that fulfils a schema of draft 2020-12 or 7."""
         return cls("json_schema", _schema_text(schema), **options)

@@ -8,14 +8,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Union, cast
 
 from . import _ingle
+from ._grammar import Grammar
 from ._options import split
 from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from ._option_types import (AnswerOptions, BeamOptions, GenerateOptions, LoadOptions, PlanOptions, RuntimeOptions,
-                                SamplerOptions, ScriptOptions, SessionOptions)
+    from ._option_types import (AnswerOptions, BeamOptions, GenerateOptions, GrammarOptions, LoadOptions, PlanOptions,
+                                RuntimeOptions, SamplerOptions, ScriptOptions, SessionOptions)
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 #: Is called with the fraction done, 0 to 1, on the thread of the call. What it raises ends the call.
@@ -400,15 +401,31 @@ class Model(Closing):
         """
         return self._handle.apply_chat_template(_messages_json(messages, tools, variables), add_generation_prompt)
 
+    def tool_grammar(self, tools: Sequence[Mapping[str, Any]], *, progress: Progress | None = None,
+                     **options: Unpack[GrammarOptions]) -> Grammar:
+        """What an answer must be for its calls to be calls of these tools, with arguments of their schemas.
+
+        For the option ``grammar`` of answers of this model. ``tool_choice`` is "auto" (free text, in which what begins
+        as a call is one), "required" (calls at once), "none" or the name of the one tool to call;
+        ``parallel_calls=False`` leaves it at one call. Raises UnsupportedError where the template's calls hold no JSON,
+        and for a schema that cannot be held, naming the tool and the path.
+        """
+        return Grammar._of(self._handle.tool_grammar(json.dumps(list(tools)), options, progress))
+
     def answer(self, messages: Messages, *, tools: Sequence[Mapping[str, Any]] | None = None,
-               variables: Mapping[str, Any] | None = None, progress: Progress | None = None,
-               **options: Unpack[AnswerOptions]) -> Answer:
+               tool_choice: str | None = None, variables: Mapping[str, Any] | None = None,
+               progress: Progress | None = None, **options: Unpack[AnswerOptions]) -> Answer:
         """Answers a conversation in a session of its own, and tells content, reasoning and tool calls apart.
 
-        Options are those of the sampler and of the answer. Raises UnsupportedError when the model's template writes
-        tool calls in a form that cannot be read.
+        Options are those of the sampler and of the answer. With a ``tool_choice`` its calls are held to the tools, see
+        :meth:`tool_grammar`. Raises UnsupportedError when the model's template writes tool calls in a form that cannot
+        be read.
         """
         sampler, generate = split(options, "sampler", "generate")
+        if tool_choice is not None:
+            if "grammar" in generate:
+                raise InvalidArgumentError("tool_choice", "does not go with a grammar")
+            generate["grammar"] = self.tool_grammar(tools or [], tool_choice=tool_choice)
         generate["control_text"] = True
         chooser = Sampler(**cast("SamplerOptions", sampler))
         with self.session() as session:

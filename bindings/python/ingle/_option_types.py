@@ -181,6 +181,10 @@ class GrammarOptions(TypedDict, total=False):
     formats: bool
     # JSON Schema: no white space between tokens.
     compact: bool
+    # Tools: auto, required, none, or the name of the one to call.
+    tool_choice: str
+    # Tools: an answer may hold several calls.
+    parallel_calls: bool
     # Bound on the automata's states. From 0 to 9223372036854775807; 400000 when not given.
     states: int
     # Bound on the work of compiling; some millions a second. From 0 to 9223372036854775807; 100000000 when not

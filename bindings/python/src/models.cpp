@@ -219,6 +219,22 @@ Grammar make_grammar(const std::string& kind, const std::string& source, const p
   return grammar;
 }
 
+Grammar tool_grammar(const Model& model, const std::string& tools, const py::dict& options,
+                     const py::object& report) {
+  const auto m = model.slot.get();
+  const auto o = make_options("grammar", options);
+  Owned<ingle_grammar> out;
+  call_long(
+      [&](const ingle_progress* p, ingle_error** err) {
+        return ingle_model_tool_grammar(m.get(), tools.data(), static_cast<int64_t>(tools.size()), o.get(), p,
+                                        out.out(), err);
+      },
+      report, [] {}, [] {});
+  Grammar grammar;
+  grammar.slot.set(std::move(out));
+  return grammar;
+}
+
 bool accepts(const Grammar& grammar, const std::string& text) {
   const auto g = grammar.slot.get();
   int32_t out = 0;
@@ -373,6 +389,7 @@ void add_models(py::module_& m) {
              }));
            })
       .def("chat_format", &chat_format)
+      .def("tool_grammar", &tool_grammar, py::arg("tools"), py::arg("options"), py::arg("progress"))
       .def("apply_chat_template", &apply_template, py::arg("messages_json"), py::arg("add_generation_prompt"))
       .def("tokenizer", &model_tokenizer)
       .def("close", [](Model& self) { self.slot.close(); })
