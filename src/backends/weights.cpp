@@ -55,7 +55,9 @@ void forget_weight(const formats::Checkpoint& file, const PlanWeight& w) {
 void forget_rows(const formats::Checkpoint& file, const PlanWeight& w, int64_t row0, int64_t row1) {
   if (w.transposed || !w.in_order()) return;
   formats::TensorInfo part = w.slice_rows ? slice_of(w) : *w.tensor;
-  const uint64_t row_bytes = part.bytes / static_cast<uint64_t>(part.shape.rows());
+  const int64_t rows = part.shape.rows();
+  if (rows == 0) return;
+  const uint64_t row_bytes = part.bytes / static_cast<uint64_t>(rows);
   part.shape = {row1 - row0, part.shape.back()};
   part.offset += static_cast<uint64_t>(row0) * row_bytes;
   part.bytes = static_cast<uint64_t>(row1 - row0) * row_bytes;

@@ -179,7 +179,9 @@ bool CacheFolder::write_file(const std::string& path, const CacheLayout& layout,
   const CacheSeal seal{time_for_file(), boot_name()};
   const std::vector<std::byte> head = encode_cache_head(layout, checks_of(weights, layout, pool_), seal);
   static constexpr std::byte kZeros[4096] = {};
-  constexpr size_t kRun = size_t{8} << 20;
+  // From 512 KiB on the kernel looks for larger runs of free pages, which took it up to ten times as long
+  // (Linux 6.18, ext4, `dd` of 1 GB: 0.2 s of system time by 384 KiB, 0.8 to 2.0 s by 512 KiB and more).
+  constexpr size_t kRun = size_t{320} << 10;
   formats::AtomicFile file(path);
   const auto pad_to = [&](uint64_t offset) {
     file.write(std::span(kZeros).first(static_cast<size_t>(offset - file.offset())));
