@@ -145,6 +145,28 @@ TEST_CASE("both spellings of config.json load alike", "[golden][families]") {
   }
 }
 
+TEST_CASE("a GGUF file whose rows were reordered for another rotation is refused", "[golden][families]") {
+  std::ifstream in(recipe_of("granitemoehybrid"));
+  std::stringstream text;
+  text << in.rdbuf();
+  std::string recipe = text.str();
+  for (const auto& [from, to] : {std::pair{"rope.dimension_count u32 16", "rope.dimension_count u32 8"},
+                                 {"rope.scaling.finetuned bool 0", "rope.scaling.finetuned bool 1"}}) {
+    const size_t at = recipe.find(from);
+    REQUIRE(at != std::string::npos);
+    recipe.replace(at, std::string_view(from).size(), to);
+  }
+  const TempDir dir;
+  std::ofstream(dir.path() + "/recipe.txt") << recipe;
+  const std::string made = dir.path() + "/made.gguf";
+  GgufRecipe(dir.path() + "/recipe.txt",
+             formats::open_folder(data_path("golden/arch/granitemoehybrid"), quant::dtype_table()))
+      .write(made);
+  const Error error = error_of([&] { Loaded(made, Setting{.backend = "ref"}); });
+  CHECK(error.code() == Code::unsupported);
+  CHECK(contains(error.what(), "rope.dimension_count"));
+}
+
 TEST_CASE("a position that a model does not have is refused", "[golden][families]") {
   const std::string folder = data_path("golden/arch/gpt_neo");
   Loaded model(formats::open_folder(folder, quant::dtype_table()), Setting{.backend = "ref"});

@@ -35,7 +35,7 @@ constexpr const char* kLostInGguf =
     "have them\n  side by side, as the released models do.\n"
     "- bamba: the converter writes it as `granitehybrid`, with the rows of whole heads reordered, though "
     "half "
-    "of each\n  head is rotated.\n"
+    "of each\n  head is rotated; such a file is refused.\n"
     "- falcon_h1: the converter multiplies weights by the model's multipliers, which recipes do not do.\n"
     "\n## Models with several parts\n\n"
     "The text's part of gemma3_vl, internvl, lfm2_vl, llava, mistral3, pixtral, qwen2_5_vl, qwen2_audio, "
