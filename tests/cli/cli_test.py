@@ -176,6 +176,9 @@ class Run(Case):
         self.fails(2, "did you mean \"top_k\"", "run", MODEL, "Hello", "--order", "topk")
         self.fails(2, "xtc_probability", "run", MODEL, "Hello", "--xtc-probability", 2)
 
+    def test_a_tool_choice_goes_with_tools(self):
+        self.fails(2, "--tools", "run", MODEL, "Hello", "--tool-choice", "auto")
+
     def test_banned_tokens_never_come(self):
         greedy = ["run", MODEL, "Hello", "-n", 3, "--json", "--temp", 0]
         ids = self.ok(*greedy).json()["ids"]
