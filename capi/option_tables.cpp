@@ -102,6 +102,15 @@ void set_texts(Target& target, const OptionRow& row, const Value& value) {
   stop = std::move(strings);
 }
 
+void set_stop_tokens(Target& target, const OptionRow& row, const Value& value) {
+  constexpr size_t kMostIds = 256;
+  std::vector<TokenId> ids;
+  for (const Value& v : list_value(row, value)) ids.push_back(static_cast<TokenId>(int_value(row, v)));
+  if (ids.size() > kMostIds)
+    fail(Code::invalid_argument, row.key, format("{} ids, expected at most {}", ids.size(), kMostIds));
+  std::get<GenerateOptions>(target).stop_tokens = std::move(ids);
+}
+
 // null stands for minus infinity, which JSON cannot write.
 float logit_value(const OptionRow& row, const Value& value) {
   if (value.as<std::monostate>()) return -std::numeric_limits<float>::infinity();
@@ -285,12 +294,15 @@ std::vector<OptionRow> generate_table() {
   return {
       int_row<&GenerateOptions::max_tokens>("max_tokens", -1, kMaxInt64,
                                             "-1: until the model ends its answer or the context is full."),
-      {"stop", "list of text", 0, 0, List{},
-       "Texts that end the answer, at most 16 of 1 to 256 bytes; never part of it.", set_texts},
-      {"stop_patterns", "list of text", 0, 0, List{},
-       "Regular expressions that end the answer where one of them has matched, at most 16 of 1 to 256 bytes; "
-       "what matched is never part of it.",
+      {"stop", "list of text", 0, 0, List{}, "Texts that end the answer, at most 16 of 1 to 256 bytes.",
        set_texts},
+      {"stop_patterns", "list of text", 0, 0, List{},
+       "Regular expressions that end the answer where one of them has matched, at most 16 of 1 to 256 bytes.",
+       set_texts},
+      {"stop_tokens", "list of ids", 0, static_cast<double>(INT32_MAX), List{},
+       "Ids that end the answer, at most 256.", set_stop_tokens},
+      flag_row<&GenerateOptions::include_stop>(
+          "include_stop", "1: the stop is the end of the answer's text, whole. 0: no part of it."),
       {"banned_phrases", "list of text", 0, 0, List{},
        "Texts that never stand in the answer, at most 256 of 1 to 256 bytes: it goes back and chooses anew.",
        set_texts},

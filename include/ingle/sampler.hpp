@@ -31,6 +31,7 @@ struct SamplerOptions {
   float top_p = 0.95f;             // [0, 1]; 1 is off
   float min_p = 0.05f;             // [0, 1]; 0 is off
   float typical_p = 1.0f;          // [0, 1]; 1 is off
+  int32_t min_keep = 1;            // tokens that each cut (top_k, top_p, min_p, …) leaves at least
   float repeat_penalty = 1.0f;     // [0.01, 100]; 1 is off
   float frequency_penalty = 0.0f;  // [-100, 100]
   float presence_penalty = 0.0f;   // [-100, 100]

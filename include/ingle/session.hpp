@@ -25,7 +25,7 @@ struct SessionOptions {
 enum class Finish : int32_t {
   none = 0,       // go on
   end = 1,        // the model ended its answer
-  stop = 2,       // a stop string
+  stop = 2,       // a stop string, pattern or token
   length = 3,     // max_tokens
   cancelled = 4,  // cancel()
   context = 5,    // the session's context is full
@@ -35,10 +35,16 @@ enum class Finish : int32_t {
 
 struct GenerateOptions {
   int64_t max_tokens = -1;        // -1: until the model ends or the context is full
-  std::vector<std::string> stop;  // at most 16, 1 to 256 bytes each; never part of the text
+  std::vector<std::string> stop;  // at most 16, 1 to 256 bytes each
   // Regular expressions as Grammar::regex() takes them, at most 16 of 1 to 256 bytes. The answer ends where
-  // one has first matched; what matched is not part of it. What may be the beginning of a match is held back.
+  // one has first matched. What may be the beginning of a match is held back.
   std::vector<std::string> stop_patterns;
+  // At most 256 ids that end the answer as the vocabulary's own ends do: told, but no part of what the
+  // session holds. Throws Code::invalid_argument for one that is not in the vocabulary.
+  std::vector<TokenId> stop_tokens;
+  // The stop is the end of the text, whole; off, no byte of it is. Of a stop token: what it writes, which of
+  // a control token is nothing without control_text.
+  bool include_stop = false;
   // At most 256, 1 to 256 bytes each: none of them ever stands in the answer's text. Where one has come up,
   // the answer goes back to the token in which it began and chooses another one there; events are held back
   // until they are certain. Deterministic. Not for next() with logits of one's own, nor for next_guided().

@@ -34,6 +34,10 @@ void check(const GenerateOptions& o) {
         fail(Code::invalid_argument, option,
              format("one of {} bytes, expected 1 to {}", s.size(), kMaxStopBytes));
   };
+  constexpr size_t kMaxTokens = 256;
+  if (o.stop_tokens.size() > kMaxTokens)
+    fail(Code::invalid_argument, "option stop_tokens",
+         format("{} ids, expected at most {}", o.stop_tokens.size(), kMaxTokens));
   check_texts("option stop_patterns", o.stop_patterns, kMaxStops);
   check_texts("option banned_phrases", o.banned_phrases, kMaxPhrases);
   if (o.jump_ahead && !o.banned_phrases.empty())
@@ -70,10 +74,14 @@ std::vector<constrain::DfaPtr> stop_automata(const std::vector<std::string>& pat
 
 Answer::Text::Text(const text::Tokenizer& tokenizer, const GenerateOptions& options)
     : detokenizer(tokenizer, !options.control_text),
-      stops(options.stop, stop_automata(options.stop_patterns)) {}
+      stops(options.stop, stop_automata(options.stop_patterns), options.include_stop) {}
 
 Answer::Answer(const Model::Impl& model, const GenerateOptions& o, std::span<const TokenId> prompt)
     : tokenizer_(&model.tokenizer.impl()), options_(o), text_(*tokenizer_, options_) {
+  for (const TokenId id : o.stop_tokens)
+    if (id < 0 || id >= tokenizer_->size())
+      fail(Code::invalid_argument, "option stop_tokens",
+           ingle::format("id {} is not in [0, {})", id, tokenizer_->size()));
   if (o.reasoning_budget >= 0) {
     const text::AnswerFormat& format = model.answer_format();
     if (!format.reasoning)
@@ -175,6 +183,11 @@ TokenEvent Answer::end(TokenEvent event, Finish how) {
   return event;
 }
 
+bool Answer::stops_at(TokenId id) const {
+  return std::find(options_.stop_tokens.begin(), options_.stop_tokens.end(), id) !=
+         options_.stop_tokens.end();
+}
+
 Answer::Step Answer::next(std::span<const float> own, std::span<const float> logits, Sampler& sampler,
                           bool room) {
   mend();
@@ -197,6 +210,10 @@ Answer::Step Answer::next(std::span<const float> own, std::span<const float> log
 
 Answer::Step Answer::tell(TokenEvent event, bool room) {
   text_.accept(event.id);
+  if (stops_at(event.id)) {
+    if (options_.include_stop) event.text = text_.stops.push(text_.detokenizer.push(event.id));
+    return {end(std::move(event), Finish::stop), false};
+  }
   if (!options_.ignore_end && tokenizer_->ends_generation(event.id))
     return {end(std::move(event), Finish::end), false};
   if (!room) return {end(std::move(event), Finish::context), false};
@@ -224,7 +241,10 @@ Answer::Taken Answer::take(TokenId id, std::span<const float> own, bool room) {
   if (options_.top_logprobs > 0) out.event.top = top_logprobs(own, options_.top_logprobs);
   text_.accept(id);
   ids_.push_back(id);
-  if (!options_.ignore_end && tokenizer_->ends_generation(id)) {
+  if (stops_at(id)) {
+    if (options_.include_stop) out.text = text_.detokenizer.push(id);
+    out.finish = Finish::stop;
+  } else if (!options_.ignore_end && tokenizer_->ends_generation(id)) {
     out.finish = Finish::end;
   } else if (!room) {
     out.finish = Finish::context;

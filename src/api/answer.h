@@ -86,6 +86,7 @@ class Answer {
   };
   void mend();
   bool fits(TokenId id) const;
+  bool stops_at(TokenId id) const;
   TokenEvent end(TokenEvent event, Finish how);
   Step tell(TokenEvent event, bool room);
 

@@ -54,7 +54,8 @@ struct SamplingFlags {
   std::vector<std::string> bias;      // "ID=VALUE"
   std::vector<std::string> breakers;  // texts, for DRY
   int64_t max_tokens = -1;
-  std::vector<std::string> stop;
+  std::vector<std::string> stop, stop_ids;  // ids as text: "5" or "5,6"
+  bool include_stop = false;
   std::string json_schema, regex, grammar;  // a file; an expression; a file
   std::vector<std::string> stop_patterns, banned_phrases;
   bool jump_ahead = false;

@@ -193,6 +193,10 @@ void add_sampling(Command command, SamplingFlags& f) {
           "DRY: a text whose tokens end a repetition, instead of newline, ':', '\"' and '*'; may be repeated")
       .one_value_each();
   command.option("--stop", f.stop, "Text that ends the answer; may be repeated").one_value_each();
+  command
+      .option("--stop-id", f.stop_ids, "Id of a token that ends the answer, or several: 5,6; may be repeated")
+      .one_value_each();
+  command.flag("--include-stop", f.include_stop, "Keep what ended the answer as the end of its text");
   const Option schema =
       command.option("--json-schema", f.json_schema, "File with a JSON Schema that the answer must fulfil");
   const Option regex =
@@ -248,6 +252,9 @@ GenerateOptions generate_options(const SamplingFlags& flags) {
   GenerateOptions options;
   options.max_tokens = flags.max_tokens;
   options.stop = flags.stop;
+  for (const std::string& ids : flags.stop_ids)
+    for (const TokenId id : parse_ids(ids, "--stop-id")) options.stop_tokens.push_back(id);
+  options.include_stop = flags.include_stop;
   if (!flags.json_schema.empty())
     options.grammar = Grammar::json_schema(read_text_file(flags.json_schema), {/*assert_formats=*/true});
   if (!flags.regex.empty()) options.grammar = Grammar::regex(flags.regex);

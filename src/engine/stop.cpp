@@ -35,8 +35,9 @@ bool PatternSearch::push(uint8_t byte, size_t at) {
 
 size_t PatternSearch::open(size_t none) const { return readings_.empty() ? none : readings_.front().second; }
 
-StopFilter::StopFilter(std::vector<std::string> stops, const std::vector<constrain::DfaPtr>& patterns)
-    : stops_(std::move(stops)), patterns_(patterns.begin(), patterns.end()) {}
+StopFilter::StopFilter(std::vector<std::string> stops, const std::vector<constrain::DfaPtr>& patterns,
+                       bool include)
+    : stops_(std::move(stops)), patterns_(patterns.begin(), patterns.end()), include_(include) {}
 
 std::string StopFilter::push(std::string_view text) {
   if (stopped_) return {};
@@ -65,7 +66,7 @@ std::string StopFilter::push(std::string_view text) {
   if (at != std::string::npos) {
     stopped_ = true;
     held_.clear();
-    all.resize(at);
+    all.resize(include_ ? end : at);
     return all;
   }
   std::string rest = all.substr(all.size() - keep);

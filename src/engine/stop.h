@@ -1,5 +1,5 @@
 // Stop strings and stop patterns over streamed text: a false start is held back, never leaked, and the stop
-// itself is never shown.
+// itself is shown whole or not at all.
 #pragma once
 #include <string>
 #include <string_view>
@@ -33,8 +33,9 @@ class PatternSearch {
 class StopFilter {
  public:
   StopFilter() = default;
-  // Patterns match no empty text.
-  explicit StopFilter(std::vector<std::string> stops, const std::vector<constrain::DfaPtr>& patterns = {});
+  // Patterns match no empty text. `include`: the stop is the end of what is shown.
+  explicit StopFilter(std::vector<std::string> stops, const std::vector<constrain::DfaPtr>& patterns = {},
+                      bool include = false);
   // Returns what became certain of not being part of a stop. Once stopped(), the rest is swallowed. When it
   // throws (no memory), nothing has changed.
   std::string push(std::string_view text);
@@ -46,7 +47,7 @@ class StopFilter {
   std::vector<PatternSearch> patterns_;
   std::string held_;
   size_t before_ = 0;  // bytes of the text before what is held
-  bool stopped_ = false;
+  bool include_ = false, stopped_ = false;
 };
 
 }  // namespace ingle::engine

@@ -16,6 +16,9 @@ enum class Part {
   scale,   // changes how much likelier one is than another
 };
 
+// In another order than by logit, or of the first: these know of min_keep themselves.
+constexpr std::string_view kCountThemselves[] = {"typical_p", "xtc"};
+
 struct StageRow {
   std::string_view name;
   Part part;
@@ -65,7 +68,7 @@ constexpr StageRow kStages[] = {
     {"top_k", Part::narrow, [](const P& p) { return p.top_k > 0; }, set<&P::top_k>,
      [](const P& p) { return make_top_k(p.top_k); }},
     {"typical_p", Part::narrow, [](const P& p) { return p.typical_p < 1; }, set<&P::typical_p>,
-     [](const P& p) { return make_typical(p.typical_p); }},
+     [](const P& p) { return make_typical(p.typical_p, p.min_keep); }},
     {"tail_free", Part::narrow, [](const P& p) { return p.tfs_z < 1; }, set<&P::tfs_z>,
      [](const P& p) { return make_tail_free(p.tfs_z); }},
     {"top_a", Part::narrow, [](const P& p) { return p.top_a > 0; }, set<&P::top_a>,
@@ -75,7 +78,7 @@ constexpr StageRow kStages[] = {
     {"min_p", Part::narrow, [](const P& p) { return p.min_p > 0; }, set<&P::min_p>,
      [](const P& p) { return make_min_p(p.min_p); }},
     {"xtc", Part::narrow, [](const P& p) { return p.xtc_probability > 0; }, set<&P::xtc_probability>,
-     [](const P& p) { return make_xtc(p.xtc_probability, p.xtc_threshold, p.seed); }},
+     [](const P& p) { return make_xtc(p.xtc_probability, p.xtc_threshold, p.seed, p.min_keep); }},
     {"temperature", Part::scale, [](const P& p) { return p.temperature != 1 && p.dynatemp_range == 0; },
      set<&P::temperature>, [](const P& p) { return make_temperature(p.temperature); }},
     {"dynamic_temperature", Part::scale, [](const P& p) { return p.dynatemp_range > 0; },
@@ -101,6 +104,14 @@ Chooser chooser_of(const P& p) {
   exclude(p.mirostat > 0 && p.adaptive_target > 0, "mirostat", "adaptive_target");
   if (p.temperature == 0) return Chooser::greedy;
   return p.mirostat > 0 ? Chooser::mirostat : p.adaptive_target > 0 ? Chooser::adaptive : Chooser::draw;
+}
+
+StagePtr make_stage(const StageRow& row, const P& p) {
+  StagePtr stage = row.make(p);
+  const auto& own = kCountThemselves;
+  const bool counts = std::find(std::begin(own), std::end(own), row.name) != std::end(own);
+  return row.part == Part::narrow && p.min_keep > 1 && !counts ? make_at_least(std::move(stage), p.min_keep)
+                                                               : std::move(stage);
 }
 
 StagePtr make_chooser(Chooser chooser, const P& p) {
@@ -209,7 +220,7 @@ std::vector<StagePtr> build_chain(const SamplerParams& p) {
     const StageRow& row = *find_row(name);
     const bool idle = chooser == Chooser::greedy &&
                       (row.part == Part::scale || (row.part == Part::narrow && p.order.empty()));
-    if (row.on(p) && !idle) chain.push_back(row.make(p));
+    if (row.on(p) && !idle) chain.push_back(make_stage(row, p));
   }
   chain.push_back(std::move(last));
   return chain;

@@ -33,6 +33,8 @@ constexpr Row kRows[] = {
                    "Keeps the likeliest tokens that together reach this probability. 1 is off."),
     row<&P::min_p>("min_p", 0, 1, 0.05f,
                    "Keeps tokens of at least this share of the likeliest one's probability. 0 is off."),
+    row<&P::min_keep>("min_keep", 1, 2147483647, 1,
+                      "What removes unlikely tokens leaves so many at least, or all where there are fewer."),
     row<&P::typical_p>(
         "typical_p", 0, 1, 1,
         "Keeps tokens whose surprise is nearest to the entropy, up to this probability. 1 is off."),

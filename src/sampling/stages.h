@@ -35,15 +35,18 @@ StagePtr make_custom(const CustomStage& stage);  // a host's function
 
 StagePtr make_top_n_sigma(float n);  // within n standard deviations of the top (Tang et al. 2024); 0 is off
 StagePtr make_top_k(int32_t k);      // the k highest logits; 0 is off
-StagePtr make_typical(float p);      // locally typical sampling (Meister et al. 2022); 1 is off
-StagePtr make_tail_free(float z);    // cuts the flat tail (Phénix and Egan 2019); 1 is off
+// Locally typical sampling (Meister et al. 2022); 1 is off. At least `min_keep` stay.
+StagePtr make_typical(float p, int32_t min_keep = 1);
+StagePtr make_tail_free(float z);  // cuts the flat tail (Phénix and Egan 2019); 1 is off
 StagePtr make_top_a(
     float a);  // at least a times the square of the highest probability (BlinkDL 2022); 0 is off
 StagePtr make_top_p(float p);  // the nucleus (Holtzman et al. 2019); 1 is off
 StagePtr make_min_p(float p);  // at least p of the highest probability (Nguyen et al. 2024); 0 is off
-// With `probability`, removes all of at least `threshold` but the least likely of them (p-e-w 2024); 0 is
-// off.
-StagePtr make_xtc(float probability, float threshold, uint64_t seed);
+// With `probability`, removes all of at least `threshold` but the least likely of them (p-e-w 2024), unless
+// fewer than `min_keep` would be left; 0 is off.
+StagePtr make_xtc(float probability, float threshold, uint64_t seed, int32_t min_keep = 1);
+// A cut that keeps the first by logit, and now n of them at least, or all that there are.
+StagePtr make_at_least(StagePtr cut, int32_t n);
 StagePtr make_dynamic_temperature(float value, float range,
                                   float exponent);   // by entropy; value - range below 0 is 0
 StagePtr make_smoothing(float factor, float curve);  // bends the logits; factor 0 is off

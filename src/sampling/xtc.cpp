@@ -14,8 +14,8 @@ constexpr uint64_t kStream = 0x7874635f73747265;  // its random numbers are not 
 // removes all candidates of at least the threshold but the least likely of them.
 class Xtc final : public Stage {
  public:
-  Xtc(float probability, float threshold, uint64_t seed)
-      : probability_(probability), threshold_(threshold), seed_(seed ^ kStream) {}
+  Xtc(float probability, float threshold, uint64_t seed, size_t min_keep)
+      : probability_(probability), threshold_(threshold), min_keep_(min_keep), seed_(seed ^ kStream) {}
   std::string_view name() const override { return "xtc"; }
   void apply(Candidates& c) override {
     if (probability_ <= 0.0f || c.list.size() < 2) return;
@@ -27,7 +27,10 @@ class Xtc final : public Stage {
       if (static_cast<double>(w.weight) >= least && (!last || ranks_before(*last, w))) last = &w;
     if (!last) return;
     const Candidate first{last->id, static_cast<float>(last->key)};
-    c.keep_if([&](const Candidate& x) { return !ranks_before(x, first); });
+    const auto kept = [&](const Candidate& x) { return !ranks_before(x, first); };
+    if (min_keep_ > 1 && static_cast<size_t>(std::count_if(c.list.begin(), c.list.end(), kept)) < min_keep_)
+      return;
+    c.keep_if(kept);
   }
   void accept(int32_t) override { ++n_accepted_; }
   void rollback(int32_t n) override {
@@ -37,14 +40,15 @@ class Xtc final : public Stage {
 
  private:
   float probability_, threshold_;
+  size_t min_keep_;
   uint64_t seed_, n_accepted_ = 0;
   std::vector<Weighted> scratch_;
 };
 
 }  // namespace
 
-StagePtr make_xtc(float probability, float threshold, uint64_t seed) {
-  return std::make_unique<Xtc>(probability, threshold, seed);
+StagePtr make_xtc(float probability, float threshold, uint64_t seed, int32_t min_keep) {
+  return std::make_unique<Xtc>(probability, threshold, seed, static_cast<size_t>(min_keep));
 }
 
 }  // namespace ingle::sampling

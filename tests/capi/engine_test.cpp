@@ -112,6 +112,34 @@ TEST_CASE("requests of each kind get their answers", "[capi]") {
   CHECK(contains(str(stats), "\"first_token_s\":{\"bounds\":"));
 }
 
+TEST_CASE("requests stop and end where each was told to", "[capi]") {
+  Rig rig(R"({"text": "ab<END>cd"})", kByHand);
+  const char* asked[] = {R"({"max_tokens": 0})",
+                         R"({"max_tokens": 1})",
+                         R"({"max_tokens": 2})",
+                         R"({"stop": ["<END>"], "include_stop": 1})",
+                         R"({"stop": ["<END>"]})",
+                         R"({"stop_tokens": [69]})",
+                         R"({"stop": ["a"], "top_logprobs": 10})"};
+  const char* texts[] = {"", "a", "ab", "ab<END>", "ab", "ab<", ""};
+  std::vector<Options> options;
+  std::vector<uint64_t> ids;
+  for (const char* json : asked) {
+    options.push_back(make_options("generate", json));
+    ingle_request r = rig.ask("q");
+    r.generate = options.back();
+    ids.push_back(rig.submit(r));
+  }
+  rig.step_to_the_end();
+  auto all = rig.pull();
+  REQUIRE(all.size() == ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    CAPTURE(asked[i]);
+    CHECK(all[ids[i]].text == texts[i]);
+    CHECK(all[ids[i]].finish == (i < 3 ? INGLE_FINISH_LENGTH : INGLE_FINISH_STOP));
+  }
+}
+
 TEST_CASE("requests that make no sense are refused", "[capi]") {
   Rig rig(R"({"text": "x"})", kByHand);
   Err err;

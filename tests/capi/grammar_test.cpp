@@ -129,3 +129,50 @@ TEST_CASE("stop patterns, banned phrases and GBNF are options by key", "[capi]")
   const Session session = make_session(make_scripted(runtime, "{}"), "q");
   CHECK_FAILS(ingle_session_begin(session, o, err), INGLE_E_INVALID_ARGUMENT, "stop_patterns");
 }
+
+TEST_CASE("stop tokens, and a stop that is kept, are options by key", "[capi]") {
+  Err err;
+  const Runtime runtime = make_runtime();
+  const Sampler greedy = make_greedy();
+  const auto answer = [&](const char* options, const char* script) {
+    const Model model = make_scripted(runtime, script);
+    const Session session = make_session(model, "q");
+    const Options o = make_options("generate", options);
+    Text text;
+    int32_t finish = 0;
+    REQUIRE_OK(ingle_session_generate(session, greedy, o, nullptr, nullptr, &finish, text.out(), err));
+    CHECK(finish == INGLE_FINISH_STOP);
+    // Pulled it is the same.
+    const Session pulled = make_session(model, "q");
+    REQUIRE_OK(ingle_session_begin(pulled, o, err));
+    std::string joined;
+    for (ingle_event event = INGLE_EVENT_INIT; event.finish == INGLE_FINISH_NONE;) {
+      REQUIRE_OK(ingle_session_next(pulled, greedy, &event, err));
+      joined.append(event.text, event.text_length);
+    }
+    CHECK(joined == str(text));
+    return joined;
+  };
+  const char* text = R"({"text": "ab<END>cd"})";
+  CHECK(answer(R"({"stop": ["<END>"]})", text) == "ab");
+  CHECK(answer(R"({"stop": ["<END>"], "include_stop": true})", text) == "ab<END>");
+  CHECK(answer(R"({"stop": ["<END>"], "include_stop": 0, "top_logprobs": 10})", text) == "ab");
+  CHECK(answer(R"({"stop_tokens": [69]})", text) == "ab<");
+  CHECK(answer(R"({"stop_tokens": [1, 69], "include_stop": 1})", text) == "ab<E");
+  CHECK(answer(R"({"stop_tokens": [10], "top_logprobs": 10})", R"({"text": "\nab"})").empty());
+  const char* control = R"({"ids": [97, 257, 98]})";
+  CHECK(answer(R"({"stop_tokens": [257], "include_stop": 1})", control) == "a");
+  CHECK(answer(R"({"stop_tokens": [257], "include_stop": 1, "control_text": 1})", control) == "a<|start|>");
+
+  const Options o = make_options("generate", "{}");
+  CHECK_FAILS(ingle_options_set_json(o, R"({"stop_tokens": [-1]})", -1, err), INGLE_E_INVALID_ARGUMENT,
+              "stop_tokens");
+  CHECK_FAILS(ingle_options_set_json(o, R"({"stop_tokens": ["a"]})", -1, err), INGLE_E_INVALID_ARGUMENT,
+              "stop_tokens");
+  std::string many = R"({"stop_tokens": [0)";
+  for (int i = 0; i < 256; ++i) many += ",0";
+  CHECK_FAILS(ingle_options_set_json(o, (many + "]}").c_str(), -1, err), INGLE_E_INVALID_ARGUMENT, "256");
+  const Session session = make_session(make_scripted(runtime, text), "q");
+  const Options outside = make_options("generate", R"({"stop_tokens": [258]})");
+  CHECK_FAILS(ingle_session_begin(session, outside, err), INGLE_E_INVALID_ARGUMENT, "258");
+}

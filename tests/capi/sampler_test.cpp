@@ -168,36 +168,14 @@ TEST_CASE("guidance and beams", "[capi]") {
 
 TEST_CASE("no option of a sampler lets NaN or an infinity in", "[capi]") {
   Err err;
-  const char* keys[] = {"temperature",
-                        "top_k",
-                        "top_p",
-                        "min_p",
-                        "typical_p",
-                        "repeat_penalty",
-                        "frequency_penalty",
-                        "presence_penalty",
-                        "penalty_window",
-                        "seed",
-                        "min_tokens",
-                        "no_repeat_ngram",
-                        "dry_multiplier",
-                        "dry_base",
-                        "dry_allowed_length",
-                        "dry_last_n",
-                        "top_n_sigma",
-                        "tfs_z",
-                        "top_a",
-                        "xtc_probability",
-                        "xtc_threshold",
-                        "dynatemp_range",
-                        "dynatemp_exponent",
-                        "smoothing_factor",
-                        "smoothing_curve",
-                        "mirostat",
-                        "mirostat_tau",
-                        "mirostat_eta",
-                        "adaptive_target",
-                        "adaptive_decay"};
+  const char* keys[] = {"temperature",      "top_k",           "top_p",          "min_p",
+                        "min_keep",         "typical_p",       "repeat_penalty", "frequency_penalty",
+                        "presence_penalty", "penalty_window",  "seed",           "min_tokens",
+                        "no_repeat_ngram",  "dry_multiplier",  "dry_base",       "dry_allowed_length",
+                        "dry_last_n",       "top_n_sigma",     "tfs_z",          "top_a",
+                        "xtc_probability",  "xtc_threshold",   "dynatemp_range", "dynatemp_exponent",
+                        "smoothing_factor", "smoothing_curve", "mirostat",       "mirostat_tau",
+                        "mirostat_eta",     "adaptive_target", "adaptive_decay"};
   Options o;
   REQUIRE_OK(ingle_options_create("sampler", o.out(), err));
   for (const char* key : keys) {

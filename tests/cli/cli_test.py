@@ -160,6 +160,22 @@ class Run(Case):
         self.assertEqual(out["finish"], "stop")
         self.assertEqual(out["text"], text[:text.index(stop)])
 
+    def test_stops_may_be_tokens_and_may_be_kept(self):
+        ask = ["run", MODEL, "Hello", "-n", 30, "--json", "--temp", 0]
+        free = self.ok(*ask).json()
+        text, ids = free["text"], free["ids"]
+        stop = text[4:6]
+        kept = self.ok(*ask, "--stop", stop, "--include-stop").json()
+        self.assertEqual((kept["text"], kept["finish"]), (text[:text.index(stop) + len(stop)], "stop"))
+        at = ids.index(ids[7])
+        for spelled in [["--stop-id", ids[7]], ["--stop-id", f"1,{ids[7]}"], ["--stop-id", 1, "--stop-id", ids[7]]]:
+            out = self.ok(*ask, *spelled).json()
+            self.assertEqual(out["finish"], "stop")
+            self.assertLessEqual(len(out["ids"]), at + 1)
+            self.assertTrue(text.startswith(out["text"]))
+        self.fails(2, "--stop-id", *ask, "--stop-id", "x")
+        self.fails(2, "stop_tokens", *ask, "--stop-id", 1 << 30)
+
     def test_a_biased_id_is_always_or_never_taken(self):
         always = self.ok("run", MODEL, "Hello", "-n", 4, "--json", "--logit-bias", "70=1000").json()["ids"]
         self.assertEqual(always, [70] * 4)

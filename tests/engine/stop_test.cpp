@@ -20,8 +20,8 @@ std::string shown(StopFilter filter, const Texts& pieces, bool* stopped = nullpt
   return out;
 }
 
-// The text up to the stop that is complete first; of those that end together, the longest.
-std::string expected(const Texts& stops, const std::string& text, bool& stopped) {
+// The text up to the stop that is complete first, or with it; of those that end together, the longest.
+std::string expected(const Texts& stops, const std::string& text, bool include, bool& stopped) {
   size_t end = std::string::npos, at = std::string::npos;
   for (const std::string& s : stops) {
     const size_t found = text.find(s);
@@ -29,7 +29,7 @@ std::string expected(const Texts& stops, const std::string& text, bool& stopped)
     if (found + s.size() < end || (found + s.size() == end && found < at)) end = found + s.size(), at = found;
   }
   stopped = at != std::string::npos;
-  return text.substr(0, at);
+  return text.substr(0, include ? end : at);
 }
 
 }  // namespace
@@ -102,9 +102,11 @@ TEST_CASE("any text in any pieces is cut at the same place", "[engine]") {
     for (size_t n = random() % 12; n > 0; --n) pieces.push_back(text_of(3)), text += pieces.back();
     CAPTURE(stops, pieces);
     bool stopped = false, wanted = false;
-    const std::string want = expected(stops, text, wanted);
-    REQUIRE(shown(StopFilter(stops), pieces, &stopped) == want);
-    REQUIRE(stopped == wanted);
+    for (const bool include : {false, true}) {
+      const std::string want = expected(stops, text, include, wanted);
+      REQUIRE(shown(StopFilter(stops, {}, include), pieces, &stopped) == want);
+      REQUIRE(stopped == wanted);
+    }
     n_stopped += stopped;
   }
   CHECK(n_stopped > 300);

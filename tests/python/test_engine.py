@@ -43,6 +43,20 @@ def test_requests_get_the_answers_that_sessions_get(small):
         assert session.generate(ingle.Sampler(temperature=0.8, seed=3), max_tokens=16, ignore_end=True) == text
 
 
+def test_each_prompt_has_its_own_limit(hello):
+    with ingle.Engine(hello, state_bytes=1 << 20) as engine:
+        assert engine.generate(["a", "b", "c"], limits=[0, 1, 2], temperature=0) == ["", "H", "He"]
+        assert engine.generate(["a", "b", "c"], max_tokens=2, temperature=0) == ["He"] * 3
+        for limits in [], [1, 2], [1, 2, 3, 4]:
+            with pytest.raises(ingle.InvalidArgumentError, match="for 3 prompts"):
+                engine.generate(["a", "b", "c"], limits=limits)
+        with pytest.raises(ingle.InvalidArgumentError, match="max_tokens"):
+            engine.generate(["a"], limits=[1], max_tokens=1)
+        assert engine.stats["submitted"] == 6
+        assert engine.generate(["a"], stop=["lo"], include_stop=True, temperature=0) == ["Hello"]
+        assert engine.generate(["a"], stop_tokens=[ord("o")], temperature=0) == ["Hell"]
+
+
 def test_kinds_of_prompts_and_events(hello):
     with ingle.Engine(hello, state_bytes=1 << 20) as engine:
         text = engine.submit("hi", temperature=0, top_logprobs=2)

@@ -38,3 +38,26 @@ def test_answers(runtime):
     assert "23" not in answer(banned_phrases=["23"], max_tokens=8)
     with pytest.raises(ingle.InvalidArgumentError):
         ingle.Model.scripted("x", runtime=runtime).session().begin(stop_patterns=["("])
+
+
+def test_stops(runtime):
+    model = ingle.Model.scripted("ab<END>cd", runtime=runtime)
+
+    def answer(**options):
+        texts = []
+        for ask in (lambda s: s.generate(ingle.Sampler.greedy(), **options),
+                    lambda s: "".join(e.text for e in s.stream(ingle.Sampler.greedy(), **options))):
+            session = model.session()
+            session.feed_text("hi")
+            texts.append(ask(session))
+        assert texts[0] == texts[1]
+        return texts[0]
+
+    assert answer(stop=["<END>"]) == "ab"
+    assert answer(stop=["<END>"], include_stop=True) == "ab<END>"
+    assert answer(stop_tokens=[ord("E")]) == "ab<"
+    assert answer(stop_tokens=[ord("E")], include_stop=True) == "ab<E"
+    assert [answer(max_tokens=n) for n in range(3)] == ["", "a", "ab"]
+    assert answer(stop=["a"], top_logprobs=10) == ""
+    with pytest.raises(ingle.InvalidArgumentError, match="stop_tokens"):
+        answer(stop_tokens=[258])

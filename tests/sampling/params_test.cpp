@@ -5,7 +5,7 @@ using namespace ingle::sampling;
 
 TEST_CASE("the table's defaults are those of the struct", "[sampling]") {
   const SamplerParams p;
-  REQUIRE(param_table().size() == 34);
+  REQUIRE(param_table().size() == 35);
   for (const ParamInfo& info : param_table()) {
     CAPTURE(info.key);
     CHECK(!info.help.empty());

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast
 from . import _ingle
 from ._model import Closing, Event, Messages, Model, Stage, _event, _messages_json
 from ._options import split
-from .errors import Error
+from .errors import Error, InvalidArgumentError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -110,12 +110,21 @@ class Engine(Closing):
                     return
                 yield last
 
-    def generate(self, prompts: Sequence[Prompt], **options: Unpack[RequestOptions]) -> list[str]:
+    def generate(self, prompts: Sequence[Prompt], *, limits: Sequence[int] | None = None,
+                 **options: Unpack[RequestOptions]) -> list[str]:
         """The answers' texts to several prompts, computed together. Raises the error of one that failed.
 
-        For an engine that nobody else submits to or reads events of.
+        ``limits`` holds a ``max_tokens`` for each prompt. For an engine that nobody else submits to or reads events of.
         """
-        numbers = [self.submit(prompt, **options) for prompt in prompts]
+        if limits is not None and len(limits) != len(prompts):
+            raise InvalidArgumentError("limits", f"{len(limits)} of them for {len(prompts)} prompts")
+        if limits is not None and "max_tokens" in options:
+            raise InvalidArgumentError("limits", "do not go with max_tokens")
+        numbers = []
+        for i, prompt in enumerate(prompts):
+            if limits is not None:
+                options["max_tokens"] = limits[i]
+            numbers.append(self.submit(prompt, **options))
         texts = dict.fromkeys(numbers, "")
         failed: Error | None = None
         for told in self:

@@ -69,6 +69,9 @@ class SamplerOptions(TypedDict, total=False):
     # Keeps tokens of at least this share of the likeliest one's probability. 0 is off. From 0.0 to 1.0; 0.05 when
     # not given.
     min_p: float
+    # What removes unlikely tokens leaves so many at least, or all where there are fewer. From 1 to 2147483647; 1
+    # when not given.
+    min_keep: int
     # Keeps tokens whose surprise is nearest to the entropy, up to this probability. 1 is off. From 0.0 to 1.0; 1.0
     # when not given.
     typical_p: float
@@ -148,11 +151,14 @@ class GenerateOptions(TypedDict, total=False):
     # -1: until the model ends its answer or the context is full. From -1 to 9223372036854775807; -1 when not
     # given.
     max_tokens: int
-    # Texts that end the answer, at most 16 of 1 to 256 bytes; never part of it.
+    # Texts that end the answer, at most 16 of 1 to 256 bytes.
     stop: Sequence[str]
-    # Regular expressions that end the answer where one of them has matched, at most 16 of 1 to 256 bytes; what
-    # matched is never part of it.
+    # Regular expressions that end the answer where one of them has matched, at most 16 of 1 to 256 bytes.
     stop_patterns: Sequence[str]
+    # Ids that end the answer, at most 256.
+    stop_tokens: Sequence[int]
+    # 1: the stop is the end of the answer's text, whole. 0: no part of it.
+    include_stop: bool
     # Texts that never stand in the answer, at most 256 of 1 to 256 bytes: it goes back and chooses anew.
     banned_phrases: Sequence[str]
     # How many of the likeliest tokens each event tells. From 0 to 64; 0 when not given.
