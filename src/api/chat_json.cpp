@@ -1,4 +1,6 @@
 // Conversations in JSON: the form that chat APIs have, brought into the one that a template takes.
+#include <charconv>
+
 #include "api/impl.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -116,6 +118,21 @@ void fit_messages(const Model::Impl& model, Json& messages) {
   }
 }
 
+// A template computes with integers of 64 bits; one that it would round is refused where it stands. Nesting
+// is bounded by parse_json.
+void check_integers(const Json& value, const std::string& where) {
+  if (value.is(Kind::number) && value.text.find_first_of(".eE") == std::string::npos) {
+    int64_t fits = 0;
+    const char* end = value.text.data() + value.text.size();
+    if (std::from_chars(value.text.data(), end, fits).ec != std::errc())
+      fail(Code::unsupported, where, format("the integer {} does not fit 64 bits", value.text.substr(0, 64)),
+           "send it as a text");
+  }
+  for (size_t i = 0; i < value.items.size(); ++i) check_integers(value.items[i], format("{}[{}]", where, i));
+  for (const auto& [key, member] : value.members)
+    check_integers(member, where.empty() ? key.substr(0, 64) : format("{}.{}", where, key.substr(0, 64)));
+}
+
 bool take_flag(const Json& request, const char* key, bool fallback) {
   const Json* found = request.find(key);
   if (!found || found->is(Kind::null)) return fallback;
@@ -183,6 +200,7 @@ text::MarkedText render_chat(const Model::Impl& model, std::string_view text, bo
   request.member("add_generation_prompt") = Json::of_boolean(prompt);
   text::TemplateContext in = model.context();
   in.add_generation_prompt = prompt;
+  check_integers(request, "");
   in.extra_json = to_text(request);
   text::MarkedText rendered = chat_template.render_marked(in);
   if (open) keep_open(rendered, last);

@@ -349,6 +349,53 @@ TEST_CASE("engines take conversations in JSON", "[api][tools]") {
   CHECK(code_of([&] { engine.submit(request); }) == Code::invalid_argument);
 }
 
+TEST_CASE("an integer of a conversation comes as it is, or is refused where it stands", "[api][tools]") {
+  const Runtime runtime = one_thread();
+  const auto model = [&](const char* write) {
+    return scripted(runtime, "",
+                    "{% for m in messages %}{{ m.content or '' }}{% for t in m.tool_calls or [] "
+                    "%}{% set args = t.function.arguments %}" +
+                        std::string(write) + "{% endfor %}{% endfor %}");
+  };
+  const auto chat = [](const std::string& arguments, const std::string& more = "") {
+    return R"({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": null, )"
+           R"("tool_calls": [{"function": {"name": "f", "arguments": )" +
+           arguments + "}}]}]" + more + "}";
+  };
+  const Model object = model("{% for k, v in args|items %}{{ v|tojson }}{% endfor %}");
+  const Model as_text = model(
+      "<tool_call>{\"name\": \"{{ t.function.name }}\", \"arguments\": {{ args if args is string else "
+      "raise_exception('no text') }}}</tool_call>");
+  for (const char* fits : {"9223372036854775807", "-9223372036854775808", "0", "-1", "123456789012345678"}) {
+    const std::string a = fits;
+    CHECK(object.apply_chat_template_json(chat("{\"a\": [" + a + "]}")) == "q[" + a + "]");
+    CHECK(object.apply_chat_template_json(chat("\"{\\\"a\\\": [" + a + "]}\"")) == "q[" + a + "]");
+  }
+  for (const char* large : {"9223372036854775808", "-9223372036854775809", "18446744073709551616",
+                            "123456789012345678901234567890"}) {
+    const std::string a = large;
+    for (const std::string& arguments : {"{\"a\": [1, " + a + "]}", "\"{\\\"a\\\": [1, " + a + "]}\""}) {
+      try {
+        object.apply_chat_template_json(chat(arguments));
+        FAIL("it went through");
+      } catch (const Error& e) {
+        CHECK(e.code() == Code::unsupported);
+        CHECK(e.where() == "messages[1].tool_calls[0].function.arguments.a[1]");
+        CHECK(e.message().find(a) != std::string::npos);
+      }
+      // A template that takes the text gets every digit.
+      const std::string written = as_text.apply_chat_template_json(chat(arguments));
+      CHECK(written.find(a) != std::string::npos);
+    }
+    try {
+      object.apply_chat_template_json(chat("{}", R"(, "chat_template_kwargs": {"n": )" + a + "}"));
+      FAIL("it went through");
+    } catch (const Error& e) {
+      CHECK(e.where() == "n");
+    }
+  }
+}
+
 TEST_CASE("public reports of templates come out right", "[api][tools]") {
   const Runtime runtime = one_thread();
   const auto render = [&](const std::string& source, const std::string& chat) {
