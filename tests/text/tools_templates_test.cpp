@@ -40,7 +40,7 @@ struct Row {
 
 constexpr Row kRows[] = {
     {"Apertus-8B-Instruct", "apertus", "apertus"},
-    {"Apriel-1.6-15b-Thinker-fixed", "minimax-m1", "apriel"},
+    {"Apriel-1.6-15b-Thinker-fixed", "hunyuan-a13b", "apriel"},
     {"Bielik-11B-v3.0-Instruct", "hermes", "think"},
     {"ByteDance-Seed-OSS", "seed-oss", "seed-oss"},
     {"Cohere2MoE", "command-r7b", "cohere"},
@@ -106,7 +106,7 @@ constexpr Row kRows[] = {
     {"poolside-Laguna-XS-2.1", "glm", "think"},
     {"poolside-Laguna-XS.2", "glm", "think"},
     {"tencent-Hy3", "hunyuan", "hunyuan"},
-    {"unsloth-Apriel-1.5", "minimax-m1", ""},
+    {"unsloth-Apriel-1.5", "hunyuan-a13b", ""},
     {"unsloth-mistral-Devstral-Small-2507", "mistral", ""},
     {"upstage-Solar-Open-100B", "solar-open", "solar-open"},
 };
@@ -166,46 +166,65 @@ ParsedAnswer parse(const AnswerFormat& format, const std::string& prompt, std::s
 
 }  // namespace
 
+namespace {
+
+const std::vector<std::vector<Wanted>> kConversations = {
+    {{"get_weather", {{"place", "Zürich"}, {"days", 3}}}},
+    {{"get_weather", {{"place", "a \"b\" \\ c"}, {"days", -1}, {"exact", true}}},
+     {"find_it", {{"text", "two\nlines"}, {"tags", {"x", "y z"}}}}},
+    {{"find_it", {{"text", "12"}}}},
+};
+
+// The template is told apart as the row says, and the calls that it writes are read back.
+void check_template(const Row& row, const std::string& source) {
+  INFO(row.file);
+  REQUIRE(!source.empty());
+  const auto compiled = ChatTemplate::compile(source, row.file);
+  const AnswerFormat format = detect_format(*compiled, source);
+  CHECK((format.tools ? std::string(format.tools->name) : format.unknown.empty() ? "" : "?") == row.dialect);
+  CHECK((format.reasoning ? std::string(format.reasoning->name) : "") == row.reasoning);
+  if (!format.tools) return;
+  for (size_t i = 0; i < kConversations.size(); ++i) {
+    const auto& calls = kConversations[i];
+    const auto [prompt, text] = written(*compiled, format, calls, "");
+    if (text.find(calls.back().name) == std::string::npos) continue;  // it cannot write calls, or not so many
+    CAPTURE(i, prompt.substr(prompt.size() - std::min<size_t>(prompt.size(), 40)), text);
+    const ParsedAnswer got = parse(format, prompt, text);
+    CHECK(got.raw == text);
+    CHECK(got.errors.empty());
+    REQUIRE(got.calls.size() == calls.size());
+    for (size_t c = 0; c < calls.size(); ++c) {
+      CHECK(got.calls[c].complete);
+      CHECK(got.calls[c].name == calls[c].name);
+      CHECK(json::parse(got.calls[c].arguments) == json(calls[c].arguments));
+    }
+  }
+}
+
+}  // namespace
+
 TEST_CASE("real templates are told apart, and their calls read back", "[tools][templates]") {
   const std::string folder = templates_folder();
   if (!std::filesystem::exists(folder)) {
     WARN("skipped: no templates in " << folder << " (INGLE_TEMPLATES names the folder)");
     return;
   }
-  const std::vector<std::vector<Wanted>> conversations = {
-      {{"get_weather", {{"place", "Zürich"}, {"days", 3}}}},
-      {{"get_weather", {{"place", "a \"b\" \\ c"}, {"days", -1}, {"exact", true}}},
-       {"find_it", {{"text", "two\nlines"}, {"tags", {"x", "y z"}}}}},
-      {{"find_it", {{"text", "12"}}}},
+  for (const Row& row : kRows) check_template(row, read(folder + "/" + row.file + ".jinja"));
+}
+
+// Small ones, which write calls as the templates of families do that the folder lacks.
+TEST_CASE("made templates are told apart, and their calls read back", "[tools][templates]") {
+  constexpr Row kMade[] = {
+      {"llama4", "llama4", ""},
+      {"llama4-pythonic", "pythonic", ""},
+      {"olmo3", "olmo3", ""},
+      {"functionary-v2", "functionary-v2", ""},
+      {"functionary-v2-llama3", "functionary-v2-llama3", ""},
+      {"hunyuan-a13b", "hunyuan-a13b", "hunyuan-a13b"},
+      {"ernie-4.5-thinking", "hermes", "ernie"},
   };
-  for (const Row& row : kRows) {
-    INFO(row.file);
-    const std::string source = read(folder + "/" + row.file + ".jinja");
-    REQUIRE(!source.empty());
-    const auto compiled = ChatTemplate::compile(source, row.file);
-    const AnswerFormat format = detect_format(*compiled, source);
-    CHECK((format.tools             ? std::string(format.tools->name)
-           : format.unknown.empty() ? ""
-                                    : "?") == row.dialect);
-    CHECK((format.reasoning ? std::string(format.reasoning->name) : "") == row.reasoning);
-    if (!format.tools) continue;
-    for (size_t i = 0; i < conversations.size(); ++i) {
-      const auto& calls = conversations[i];
-      const auto [prompt, text] = written(*compiled, format, calls, "");
-      if (text.find(calls.back().name) == std::string::npos)
-        continue;  // it cannot write calls, or not so many
-      CAPTURE(i, prompt.substr(prompt.size() - std::min<size_t>(prompt.size(), 40)), text);
-      const ParsedAnswer got = parse(format, prompt, text);
-      CHECK(got.raw == text);
-      CHECK(got.errors.empty());
-      REQUIRE(got.calls.size() == calls.size());
-      for (size_t c = 0; c < calls.size(); ++c) {
-        CHECK(got.calls[c].complete);
-        CHECK(got.calls[c].name == calls[c].name);
-        CHECK(json::parse(got.calls[c].arguments) == json(calls[c].arguments));
-      }
-    }
-  }
+  for (const Row& row : kMade)
+    check_template(row, read(ingle::tests::data_path("text/templates/" + std::string(row.file) + ".jinja")));
 }
 
 TEST_CASE("marks of users' texts change nothing of what templates write", "[tools][templates]") {

@@ -30,7 +30,7 @@ AnswerReader::AnswerReader(const AnswerFormat& format, std::shared_ptr<const Too
   const bool harmony = tools && tools->form == Form::harmony;
   if (tools) {
     add_mark(tools->trigger(), MarkKind::call);
-    if (harmony) add_mark(tools->call_begin, MarkKind::call);
+    if (harmony || tools->form == Form::json) add_mark(tools->call_begin, MarkKind::call);
     for (const std::string_view noise : tools->noise) add_mark(noise, MarkKind::noise);
     may_anchor_ = tools->anchored;
   }
@@ -123,27 +123,46 @@ bool AnswerReader::step(Cursor& in) {
   }
 }
 
-// Calls without a marker may begin where the content would.
-bool AnswerReader::begin_anchored(Cursor& in) {
+// Calls without a marker may begin where the content would: at the start, and behind another call. None: what
+// is there is to be read as free text.
+std::optional<bool> AnswerReader::begin_anchored(Cursor& in) {
+  const Dialect& d = *format_.tools;
   Cursor ahead = in;
+  ahead.at = std::max(in.at, scan_);
   ahead.skip_space();
+  scan_ = ahead.at;
   if (ahead.empty()) {
     if (in.ended) may_anchor_ = false;
     return in.ended;
   }
-  const bool json = format_.tools->form == Form::json;
-  if (ahead.peek() != (json ? '{' : '[')) {
-    may_anchor_ = false;
-    return true;
+  const char c = ahead.peek();
+  const bool list = c == '[' && d.form == Form::json && d.python_too;
+  bool json = c == '{' && d.form == Form::json, python = c == '[' && d.form == Form::python;
+  if (list) {  // of either: its first byte tells
+    Cursor inside = ahead;
+    ++inside.at;
+    inside.skip_space();
+    if (inside.empty() && !in.ended) return false;
+    json = inside.empty() || inside.peek() == '{';
+    python = !json;
+  }
+  if (!json && !python) {
+    // Behind a mark there may be a call all the same.
+    may_anchor_ = std::any_of(marks_.begin(), marks_.end(), [&](const Mark& mark) {
+      const Match match = ahead.match(mark.text);
+      return match == Match::yes || (match == Match::maybe && !in.ended);
+    });
+    return std::nullopt;
   }
   const size_t from = in.at;
   in.at = ahead.at;
-  begin_call(from, json ? make_json_calls(*format_.tools) : make_python_calls(*format_.tools), true);
+  begin_call(from, json ? make_json_calls(d) : make_python_calls(d, *schemas_, false), true);
   return true;
 }
 
 bool AnswerReader::free_text(Cursor& in) {
-  if (may_anchor_ && in.match(format_.tools->trigger()) == Match::no) return begin_anchored(in);
+  if (may_anchor_ && in.match(format_.tools->trigger()) == Match::no)
+    if (const auto begun = begin_anchored(in)) return *begun;
   for (size_t i = std::max(scan_, in.at); i < in.text.size(); ++i) {
     if (!begins_[static_cast<unsigned char>(in.text[i])]) continue;
     const Mark* found = nullptr;
@@ -200,7 +219,7 @@ bool AnswerReader::met(Cursor& in, const Mark& mark) {
           return false;
         }
         if (!ahead.empty() && ahead.peek() != '{' && ahead.peek() != '[') {
-          reader = make_python_calls(d);
+          reader = make_python_calls(d, *schemas_, true);
           break;
         }
       }
@@ -213,7 +232,7 @@ bool AnswerReader::met(Cursor& in, const Mark& mark) {
       reader = make_tagged_calls(d, *schemas_);
       break;
     case Form::python:
-      reader = make_python_calls(d);
+      reader = make_python_calls(d, *schemas_, true);
       break;
     case Form::braces:
       reader = make_braces_calls(d);
@@ -243,6 +262,7 @@ void AnswerReader::leave_call(const Cursor& in) {
   content_seen_ = false;
   skip_space_ = true;
   space_.clear();
+  may_anchor_ = format_.tools->anchored;
 }
 
 bool AnswerReader::call(Cursor& in) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -49,7 +50,7 @@ class AnswerReader : private CallSink {
   std::vector<AnswerEvent> run();
   bool step(Cursor& in);  // false: more is needed
   bool free_text(Cursor& in);
-  bool begin_anchored(Cursor& in);
+  std::optional<bool> begin_anchored(Cursor& in);
   bool met(Cursor& in, const Mark& mark);
   bool reasoning_text(Cursor& in);
   bool call(Cursor& in);

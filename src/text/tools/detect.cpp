@@ -125,9 +125,21 @@ class Prober {
     }
   }
 
+  // Calls of one JSON are read whether they stand in a list or not; they are written as the template does it.
+  static bool as_written(const Dialect& d, std::string_view turn) {
+    const size_t found = turn.find(d.section_begin);
+    if (d.form != Form::json || d.before.empty() || found == std::string_view::npos) return true;
+    Cursor in{turn, found + d.section_begin.size(), true};
+    in.skip_space();
+    if (in.match(d.lead) == Match::yes) in.at += d.lead.size();
+    in.skip_space();
+    return !in.empty() && (in.peek() == '[') == d.before.starts_with('[');
+  }
+
   // The dialect that reads the call back; `cut`: though the template leaves the end of all calls out.
   static const Dialect* reader_of(std::string_view turn, const std::string& prompt, bool cut) {
     const auto schemas = std::make_shared<const ToolSchemas>(to_text(tools()));
+    const Dialect* other = nullptr;
     for (const Dialect& d : dialects()) {
       AnswerFormat format;
       format.tools = &d;
@@ -138,9 +150,11 @@ class Prober {
       const bool clean = got.errors.empty() || (cut && got.errors.front().fault == AnswerFault::truncated);
       if (got.calls.size() != 1 || !clean) continue;
       const ToolCall& call = got.calls.front();
-      if (call.complete && call.name == kTool && holds_arguments(call.arguments)) return &d;
+      if (!call.complete || call.name != kTool || !holds_arguments(call.arguments)) continue;
+      if (as_written(d, turn)) return &d;
+      if (!other) other = &d;
     }
-    return nullptr;
+    return other;
   }
 
   static bool holds_arguments(const std::string& read) {
@@ -155,6 +169,7 @@ class Prober {
   // What the template writes about reasoning comes to stand in the haystack.
   void render_reasoning() {
     for (const bool on : {true, false}) render({user_turn()}, true, on);
+    render({user_turn(), turn_of("assistant", text(kText))}, false);
     for (const bool as_text : {false, true})
       render({user_turn(), calling_turn(text(""), as_text, true)}, false, true);
   }

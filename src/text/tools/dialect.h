@@ -10,7 +10,7 @@ enum class Form : uint8_t {
   json,     // {"name": …, "arguments": {…}}, one or a list
   named,    // the name between markers, then the arguments as JSON
   tagged,   // the name, then each argument between tags of its own
-  python,   // [name(key=value, …), …]
+  python,   // [name(key=value, …), …], or without the brackets, a call a line
   braces,   // name{key:value,…}, with texts between marks of their own
   harmony,  // messages with channels and recipients (gpt-oss)
 };
@@ -20,9 +20,9 @@ struct Dialect {
   std::string_view name;
   Form form = Form::json;
   std::string_view section_begin = {}, section_end = {};  // around all calls of an answer, or a run of them
-  std::string_view call_begin = {}, call_end = {};        // around each call
+  std::string_view call_begin = {}, call_end = {};        // around each call; of json: another section_begin
   bool plain = false;  // the marker is ordinary text: what does not read as a call behind it stays text
-  // json, python: calls may begin at the start of the answer with neither marker.
+  // json, python: calls may begin at the start of the answer, or behind a call, with neither marker.
   bool anchored = false;
   // json
   std::string_view name_key = "name", arguments_key = "arguments", id_key = "id";

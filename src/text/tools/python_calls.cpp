@@ -1,4 +1,4 @@
-// [name(key=value, …), …], and name.call(key=value).
+// [name(key=value, …), …], name(key=value) one behind the other, and name.call(key=value).
 #include "core/format.h"
 #include "text/tools/reader.h"
 
@@ -7,7 +7,8 @@ namespace {
 
 class PythonCalls : public CallReader {
  public:
-  explicit PythonCalls(const Dialect& dialect) : d_(dialect) {}
+  PythonCalls(const Dialect& dialect, const ToolSchemas& schemas, bool marked)
+      : d_(dialect), schemas_(schemas), end_(marked ? dialect.section_end : std::string_view()) {}
   std::unique_ptr<CallReader> clone() const override { return std::make_unique<PythonCalls>(*this); }
 
   Read read(Cursor& in, CallSink& out) override {
@@ -68,7 +69,8 @@ class PythonCalls : public CallReader {
     if (in.text[open] != '(' || found.empty() || found.size() > kMaxNameBytes ||
         found.find_first_of(" \t\r\n") != std::string_view::npos)
       return failed("a call is expected");
-    out.begin(std::string(found), "");
+    name_ = found;
+    out.begin(name_, "");
     n_arguments_ = 0;
     in.at = open + 1;
     begin_argument(in);
@@ -117,8 +119,12 @@ class PythonCalls : public CallReader {
       if (key.size() > kMaxNameBytes) return failed("a key is too long");
       if (key.find_first_of("'\"[](){} \t\n") != std::string_view::npos)
         return failed("an argument without a name");
-      const auto value = python_to_json(text.substr(equals + 1));
+      auto value = python_to_json(text.substr(equals + 1));
       if (!value) return failed("a value that is no literal");
+      // Some put every value between quotes.
+      const TypeSet type = schemas_.type(name_, key);
+      if (value->front() == '"' && type != 0 && (type & kStringType) == 0)
+        value = value_to_json(unquote_json(*value), type);
       std::string json = n_arguments_++ == 0 ? "{" : ", ";
       append_quoted(json, key);
       out.arguments(json + ": " + *value);
@@ -133,6 +139,7 @@ class PythonCalls : public CallReader {
     out.arguments(n_arguments_ == 0 ? "{}" : "}");
     out.end();
     at_ = list_ ? At::between : At::section_end;
+    spaced_ = false;
     return Read::done;
   }
 
@@ -150,22 +157,30 @@ class PythonCalls : public CallReader {
   }
 
   Read section_end(Cursor& in) {
-    if (d_.section_end.empty()) {
+    if (end_.empty()) {
       at_ = At::over;
       return Read::done;
     }
+    spaced_ = spaced_ || (!in.empty() && Cursor::is_space(in.peek()));
     in.skip_space();
-    const Match end = in.match(d_.section_end);
+    const Match end = in.match(end_);
     if (end == Match::maybe || in.empty()) return Read::more;
-    if (end == Match::no) return failed("the calls do not end");
-    in.at += d_.section_end.size();
+    if (end == Match::no) {
+      if (list_ || !spaced_) return failed("the calls do not end");
+      begin_name(in);  // another call, on a line of its own
+      return Read::done;
+    }
+    in.at += end_.size();
     at_ = At::over;
     return Read::done;
   }
 
   const Dialect& d_;
+  const ToolSchemas& schemas_;
+  std::string_view end_;
   At at_ = At::start;
-  bool list_ = false, escaped_ = false;
+  std::string name_;
+  bool list_ = false, escaped_ = false, spaced_ = false;
   char quote_ = 0;
   int depth_ = 0;
   size_t scan_ = 0;
@@ -247,8 +262,9 @@ class BracesCalls : public CallReader {
 
 }  // namespace
 
-std::unique_ptr<CallReader> make_python_calls(const Dialect& dialect) {
-  return std::make_unique<PythonCalls>(dialect);
+std::unique_ptr<CallReader> make_python_calls(const Dialect& dialect, const ToolSchemas& schemas,
+                                              bool marked) {
+  return std::make_unique<PythonCalls>(dialect, schemas, marked);
 }
 std::unique_ptr<CallReader> make_braces_calls(const Dialect& dialect) {
   return std::make_unique<BracesCalls>(dialect);

@@ -44,7 +44,9 @@ class CallReader {
 std::unique_ptr<CallReader> make_json_calls(const Dialect& dialect);
 std::unique_ptr<CallReader> make_named_calls(const Dialect& dialect);
 std::unique_ptr<CallReader> make_tagged_calls(const Dialect& dialect, const ToolSchemas& schemas);
-std::unique_ptr<CallReader> make_python_calls(const Dialect& dialect);
+// `marked`: behind the section's marker, which then ends it too.
+std::unique_ptr<CallReader> make_python_calls(const Dialect& dialect, const ToolSchemas& schemas,
+                                              bool marked);
 std::unique_ptr<CallReader> make_braces_calls(const Dialect& dialect);
 std::unique_ptr<CallReader> make_harmony(bool in_channel);  // behind <|channel|>, else behind <|start|>
 

@@ -7,6 +7,7 @@ INGLE is the command line, TEMPLATES the folder of llama.cpp's template files. T
 conversation was made of, not what any parser found.
 """
 import json
+import os
 import subprocess
 import sys
 
@@ -56,17 +57,32 @@ ROWS = [
     ("google-gemma-4-31B-it", "gemma4", "gemma4", False, False, True),
     ("openai-gpt-oss-120b", "harmony", "harmony", False, False, True),
     ("meta-llama-Llama-3.3-70B-Instruct", "llama3", "", False, False, False),
+    ("unsloth-Apriel-1.5", "hunyuan-a13b", "", False, False, False),
+]
+# Of templates/ beside this file.
+MADE = [
+    ("llama4", "llama4", "", False, True, False),
+    ("llama4-pythonic", "pythonic", "", False, False, False),
+    ("llama4-quoted", "pythonic", "", False, False, False),
+    ("olmo3", "olmo3", "", False, True, False),
+    ("functionary-v2", "functionary-v2", "", True, True, False),
+    ("functionary-v2-llama3", "functionary-v2-llama3", "", True, True, False),
+    ("hunyuan-a13b", "hunyuan-a13b", "hunyuan-a13b", False, True, True),
+    ("ernie-4.5-thinking", "hermes", "ernie", False, True, True),
 ]
 OPENS = ["<｜hy_Assistant:opensource｜>", "<｜Assistant｜>", "\n<SPECIAL_11>Assistant\n"]
 ENDS = ["<｜Assistant｜><｜end▁of▁sentence｜>", "<|im_end|>\n", "<seed:eos>", "<｜hy_eos:opensource｜>", "[e~[\n",
         "<end_of_sentence>\n", "<｜end▁of▁sentence｜>", "<|eom_id|>", "<|eot_id|>", "<SPECIAL_12>\n\n",
-        "<|END_OF_TURN_TOKEN|>", "<|message_sep|>\n\n", "<|im_end|>"]
+        "<|END_OF_TURN_TOKEN|>", "<|message_sep|>\n\n", "<|im_end|>", "<|im_end|>\n\n", "<|eot|>", "<|eos|>", "<|stop|>\n",
+        "\n<|end|>\n"]
 TEXT, REASON = "I look it up.", "First the weather,\nthen the rest."
 
 
 def main():
-    ingle, folder = sys.argv[1:]
-    for name, dialect, marks, as_text, has_text, has_reason in ROWS:
+    ingle, real = sys.argv[1:]
+    made = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
+    for folder, (name, dialect, marks, as_text, has_text, has_reason) in (
+            [(real, row) for row in ROWS] + [(made, row) for row in MADE]):
         for calls in CALLS:
             text = TEXT if has_text else ""
             turn = {"role": "assistant", "content": text, "tool_calls": []}
