@@ -88,7 +88,8 @@ ChatFormat chat_format(const ChatTemplate& chat_template);
 ChatFormat chat_format(const Model& model);  // of its own template; without one, nothing
 
 struct ToolChoice {
-  // "auto": the model answers as it likes, and what it writes from the marker of a call on is a call.
+  // "auto": the model answers as it likes, and what it writes from the marker of a call on is a call; where
+  // the template writes calls without a marker, an answer that begins as one does is one.
   // "required": calls, from the answer's first token on. "none": no call. Otherwise the name of the tool that
   // is called at once, also as {"type": "function", "function": {"name": "…"}}.
   std::string choice = "auto";
@@ -98,8 +99,8 @@ struct ToolChoice {
 // What an answer must be (GenerateOptions::grammar) for its calls to be calls of these tools, each with
 // arguments that its `parameters`, a JSON Schema, allows; in the form of the model's chat template, control
 // tokens and all. Of that model, and such as share its vocabulary. `tools` as in AnswerOptions. Throws
-// Code::unsupported where the template writes no calls, or arguments that are no JSON, and for a schema that
-// cannot be held, with the tool's name and the path in it; Code::invalid_argument for what are no tools, and
+// Code::unsupported where the template writes no calls, or in a form that cannot be held, and for a schema
+// that cannot be, with the tool's name and the path in it; Code::invalid_argument for what are no tools, and
 // for a choice that is none of them.
 Grammar tool_grammar(const Model& model, std::string_view tools, const ToolChoice& choice = {},
                      const CompileLimits& limits = {});

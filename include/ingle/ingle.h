@@ -458,8 +458,8 @@ INGLE_API ingle_code INGLE_CALL ingle_model_chat_format(const ingle_model* model
    "function": {"name", "parameters"}}, ...]. `options` are of the kind grammar; their tool_choice is "auto" (free
    text, in which the marker of a call must go on as one), "required" (calls at once), "none" (no such marker),
    or the name of the one tool that is called at once. For answers of this model, and of such as share its
-   vocabulary. INGLE_E_UNSUPPORTED where the template writes no calls, or none whose arguments are JSON, and for
-   a schema that cannot be held, with the tool's name and the path in it. */
+   vocabulary. INGLE_E_UNSUPPORTED where the template writes no calls, or in a form that cannot be held, and for
+   a schema that cannot be, with the tool's name and the path in it. */
 INGLE_API ingle_code INGLE_CALL ingle_model_tool_grammar(const ingle_model* model, const char* tools,
                                                          int64_t length, const ingle_options* options,
                                                          const ingle_progress* progress, ingle_grammar** out,

@@ -3,11 +3,12 @@
 
 #include "api/budget.h"
 #include "api/impl.h"
+#include "constrain/arguments.h"
 #include "constrain/calls.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "ingle/answer.hpp"
-#include "text/tools/detect.h"
+#include "text/tools/call_shape.h"
 
 namespace ingle {
 namespace {
@@ -63,13 +64,29 @@ class Spelling {
   std::vector<std::pair<std::string, TokenId>> controls_;
 };
 
-const text::Dialect& dialect_of(const Model& model) {
+const text::AnswerFormat& format_of(const Model& model) {
   const text::AnswerFormat& format = model.impl()->answer_format();
   if (!format.unknown.empty())
     fail(Code::unsupported, "chat_template",
          "writes tool calls in a form that is not known: " + format.unknown);
   if (!format.tools) fail(Code::unsupported, "chat_template", "writes no tool calls");
-  return *format.tools;
+  return format;
+}
+
+constrain::GrammarPtr arguments_of(const text::CallShape& shape, const Spelling& spelled,
+                                   const CompileLimits& limits) {
+  const std::string where = ingle::format("tool \"{}\", parameters", shape.name);
+  if (!shape.schema.empty()) return constrain::schema_grammar(shape.schema, {}, where, budget_of(limits));
+  constrain::WrittenArguments all;
+  for (const text::ArgumentShape& a : shape.arguments)
+    all.arguments.push_back(
+        {spelled(a.first), spelled(a.next),
+         constrain::schema_grammar(a.schema, {}, ingle::format("{}#/properties/{}", where, a.key),
+                                   budget_of(limits)),
+         a.raw, spelled(a.end), a.required});
+  all.marker = shape.marker;  // no value holds control tokens, but it may spell one
+  all.no_slash_escape = shape.no_slash_escape;
+  return constrain::arguments_grammar(std::move(all), where);
 }
 
 }  // namespace
@@ -77,7 +94,7 @@ const text::Dialect& dialect_of(const Model& model) {
 Grammar tool_grammar(const Model& model, std::string_view tools, const ToolChoice& how,
                      const CompileLimits& limits) {
   const Choice choice = read_choice(how.choice);
-  const text::Dialect& dialect = dialect_of(model);
+  const text::AnswerFormat& format = format_of(model);
   const Json list = parse_json(tools, "option tools", RepeatedKeys::last_counts);
   if (!list.is(Json::Kind::array)) fail(Code::invalid_argument, "option tools", "is no list of tools");
   const Spelling spelled(model.tokenizer().impl());
@@ -86,31 +103,30 @@ Grammar tool_grammar(const Model& model, std::string_view tools, const ToolChoic
   std::string names;
   for (const Json& tool : list.items) {
     text::CallShape shape;
-    const std::string where = format("option tools, tool {}", calls.size());
-    if (!tool.is(Json::Kind::object) || !call_shape(dialect, to_text(tool), shape)) {
-      if (dialect.writes_json()) fail(Code::invalid_argument, where, "is no function with a name");
-      fail(Code::unsupported, kChoice,
-           format("the calls of the form \"{}\" hold no JSON, and cannot be held to a schema", dialect.name));
-    }
+    if (!tool.is(Json::Kind::object) || !call_shape(format, to_text(tool), shape))
+      fail(Code::invalid_argument, ingle::format("option tools, tool {}", calls.size()),
+           "is no function with a name");
     options.trigger = spelled(shape.trigger);
+    if (options.trigger != shape.trigger) options.not_in_free = shape.trigger;
     options.head = spelled(shape.head);
     options.foot = spelled(shape.foot);
     options.separator = spelled(shape.separator);
     options.many = shape.many && how.parallel;
-    names += format("{}\"{}\"", names.empty() ? "" : ", ", shape.name);
+    options.at_start = shape.at_start;
+    options.only_start = shape.only_start;
+    options.free_begin = spelled(shape.free_begin);
+    options.not_free = shape.not_free;
+    names += ingle::format("{}\"{}\"", names.empty() ? "" : ", ", shape.name);
     if (!choice.name.empty() && choice.name != shape.name) continue;
     if (choice.never) continue;
-    calls.push_back({spelled(shape.begin),
-                     constrain::schema_grammar(
-                         shape.schema, {}, format("tool \"{}\", parameters", shape.name), budget_of(limits)),
-                     spelled(shape.end)});
+    calls.push_back({spelled(shape.begin), arguments_of(shape, spelled, limits), spelled(shape.end)});
   }
   if (names.empty()) fail(Code::invalid_argument, "option tools", "holds no tools");
   if (calls.empty() && !choice.never)
-    fail(Code::invalid_argument, kChoice, format("\"{}\" is none of the tools", choice.name),
+    fail(Code::invalid_argument, kChoice, ingle::format("\"{}\" is none of the tools", choice.name),
          "auto, required, none, or one of " + names);
   options.never = choice.never;
-  if (!choice.free) options.trigger.clear();
+  options.must = !choice.free;
   return Grammar(constrain::calls_grammar(std::move(calls), options, "tools"));
 }
 

@@ -12,6 +12,7 @@ struct Plan {
   std::vector<Call> calls;
   CallsOptions options;
   Triggers triggers;    // of options.trigger
+  Triggers letters;     // of options.not_in_free
   Dfa first, next;      // what opens the first call and the ones that follow, labelled with the call
   int32_t opened = -1;  // in first, behind the trigger
 };
@@ -22,10 +23,19 @@ class CallsMatcher : public Matcher {
     auto arguments = std::make_shared<std::vector<std::unique_ptr<Matcher>>>();
     for (const Call& call : plan_->calls) arguments->push_back(call.arguments->matcher(purpose));
     arguments_ = std::move(arguments);
-    Thread t;
-    t.mode = plan_->options.trigger.empty() ? Mode::first : Mode::free;
-    t.at = t.mode == Mode::first ? plan_->first.start : 0;
-    add(std::move(t));
+    const CallsOptions& o = plan_->options;
+    const bool must = o.must || o.trigger.empty();
+    if (!must) {
+      Thread t;
+      t.mode = o.free_begin.empty() ? Mode::free : Mode::free_begin;
+      t.fresh = t.mode == Mode::free && !o.not_free.empty();
+      add(std::move(t));
+    }
+    if ((!must && !o.at_start) || o.never) return;
+    Thread call;
+    call.mode = Mode::first;
+    call.at = o.at_start ? plan_->opened : plan_->first.start;
+    add(std::move(call));
   }
 
   using Matcher::advance;
@@ -55,7 +65,8 @@ class CallsMatcher : public Matcher {
   size_t hash() const override {
     size_t h = 0;
     for (const Thread& t : threads_) {
-      for (const int32_t part : {static_cast<int32_t>(t.mode), t.call, t.at, t.character})
+      for (const int32_t part :
+           {static_cast<int32_t>(t.mode), t.call, t.at, t.character, int32_t{t.fresh}, t.letters})
         h = (h ^ static_cast<size_t>(static_cast<uint32_t>(part))) * 0xBF58476D1CE4E5B9u;
       if (t.arguments.at) h ^= t.arguments.at->hash();
     }
@@ -97,7 +108,7 @@ class CallsMatcher : public Matcher {
   bool in_json() const override { return inner() && inner()->in_json(); }
 
  private:
-  enum class Mode : uint8_t { free, first, next, arguments, end, foot, over };
+  enum class Mode : uint8_t { free_begin, free, first, next, arguments, end, foot, over };
   struct Arguments {  // its own for each thread
     std::unique_ptr<Matcher> at;
     Arguments() = default;
@@ -115,6 +126,8 @@ class CallsMatcher : public Matcher {
     int32_t at = 0;  // a state, or how much of a text is written
     // In free text: a state of any_text(), or where a control token has begun, less so many of its bytes.
     int32_t character = 0;
+    bool fresh = false;   // free text in which only white space has come
+    int32_t letters = 0;  // of free text, in plan_->letters
     Arguments arguments;
     bool operator==(const Thread&) const = default;
   };
@@ -126,6 +139,13 @@ class CallsMatcher : public Matcher {
 
   void step(Thread& t, uint8_t byte) {
     switch (t.mode) {
+      case Mode::free_begin:
+        if (static_cast<uint8_t>(plan_->options.free_begin[static_cast<size_t>(t.at)]) != byte) return;
+        if (static_cast<size_t>(++t.at) == plan_->options.free_begin.size()) {
+          t.mode = Mode::free;
+          t.at = 0;
+        }
+        return add(std::move(t));
       case Mode::free:
         return free_text(t, byte);
       case Mode::first:
@@ -149,6 +169,8 @@ class CallsMatcher : public Matcher {
   }
 
   void free_text(Thread& t, uint8_t byte) {
+    if (t.fresh && plan_->options.not_free.find(static_cast<char>(byte)) != std::string::npos) return;
+    t.fresh = t.fresh && (byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r');
     const bool control = t.character < 0 || (t.character == 0 && byte == kControlByte);
     if (control) {
       if (t.character < 0 && (byte & 0xC0) != 0x80) return;
@@ -157,9 +179,13 @@ class CallsMatcher : public Matcher {
       t.character = any_text()->step(t.character, byte);
       if (t.character < 0) return;
     }
+    if (!plan_->options.not_in_free.empty()) {
+      t.letters = plan_->letters.steps.step(t.letters, byte);
+      if (!plan_->letters.ended[static_cast<size_t>(t.letters)].empty()) return;
+    }
     t.at = plan_->triggers.steps.step(t.at, byte);
     if (plan_->triggers.ended[static_cast<size_t>(t.at)].empty()) return add(std::move(t));
-    if (plan_->options.never) return;
+    if (plan_->options.never || plan_->options.only_start) return;
     Thread opened;
     opened.mode = Mode::first;
     opened.at = plan_->opened;
@@ -240,15 +266,17 @@ GrammarPtr calls_grammar(std::vector<Call> calls, const CallsOptions& options, c
   for (const Call& call : calls) {
     first.push_back(options.head + call.begin);
     next.push_back(options.separator + call.begin);
-    if (!first.back().starts_with(options.trigger))
+    if (!options.only_start && !first.back().starts_with(options.trigger))
       fail(Code::invalid_argument, where, "what opens a call does not begin all of them");
   }
   plan.first = of_texts(first);
   plan.next = of_texts(next);
+  if (!options.not_in_free.empty()) plan.letters = find_triggers({options.not_in_free});
   if (!options.trigger.empty()) {
     plan.triggers = find_triggers({options.trigger});
     plan.opened = plan.first.start;
-    for (size_t i = 0; i < options.trigger.size() && plan.opened >= 0; ++i)
+    const size_t n = options.only_start ? 0 : options.trigger.size();
+    for (size_t i = 0; i < n && plan.opened >= 0; ++i)
       plan.opened = plan.first.step(plan.opened, static_cast<uint8_t>(options.trigger[i]));
   }
   plan.calls = std::move(calls);

@@ -25,7 +25,15 @@ struct CallsOptions {
   // Empty: a call begins at once. Else free text comes first, in which this, the beginning of all calls,
   // opens one; control tokens may stand in it. The answer may end without a call.
   std::string trigger;
-  bool never = false;      // the trigger may not come
+  bool never = false;  // the trigger may not come, and no call
+  bool must = false;   // a call begins at once, as without a trigger
+  // At the very start a call may come without the trigger: the prompt has written it, or the model need not.
+  // Free text then begins with `free_begin`, and with none of the bytes of `not_free` behind white space.
+  bool at_start = false;
+  bool only_start = false;  // calls have no trigger at all and may stand at the start alone
+  std::string free_begin, not_free;
+  // Free text does not hold this: the trigger in letters, where it is a control token. Empty: it holds all.
+  std::string not_in_free;
   std::string head, foot;  // around all calls
   bool many = true;        // may another call follow?
   std::string separator;   // between calls

@@ -1,5 +1,8 @@
 // Answers that are held to calls of the tools they were given.
+#include <fstream>
 #include <set>
+#include <sstream>
+#include <tuple>
 
 #include "support.h"
 
@@ -204,6 +207,195 @@ TEST_CASE("what cannot be held is refused by name", "[api][tools]") {
       "{% for k, v in t.function.arguments|items %}\n<parameter={{ k }}>\n{{ v }}\n</parameter>{% endfor %}"
       "\n</function>\n</tool_call>{% endfor %}{% endfor %}");
   REQUIRE(chat_format(tagged).dialect == "qwen3-coder");
-  CHECK(message_of(tagged, tools(), {"required"}, Code::unsupported).find("qwen3-coder") !=
-        std::string::npos);
+  const auto refused = [&](const std::string& parameters, const char* why) {
+    const std::string message = message_of(tagged, with(parameters), {"required"}, Code::unsupported);
+    INFO(message);
+    CHECK(message.find(why) != std::string::npos);
+    CHECK(message.find("tool \"f\", parameters#") != std::string::npos);
+  };
+  // "5" could be either, and only one of them is allowed.
+  refused(R"({"properties": {"a": {"type": ["string", "integer"], "minimum": 7}}})", "by the value alone");
+  refused(R"({"properties": {"a": {"not": {"type": "string"}}}})", "by the value alone");
+  refused(R"({"properties": {"a": {"type": "integer"}}, "minProperties": 1})", "minProperties");
+  refused(R"({"properties": {"a": {"type": "integer"}}, "required": ["b"]})", "\"b\" is no property");
+  refused(R"({"properties": {"a b": {"type": "integer"}}})", "key");
+}
+
+namespace {
+
+constexpr const char* kMade = R"({"type": "object", "required": ["code", "n"], "properties": {
+  "code": {"type": "string", "pattern": "^[A-Z<\\\\\"/]{1,3}$"}, "n": {"type": "integer", "minimum": -3, "maximum": 12},
+  "colour": {"$ref": "#/$defs/colour"}, "exact": {"type": "boolean"}},
+  "$defs": {"colour": {"enum": ["red", "5", "true", "a \"b\"\n"]}}})";
+constexpr const char* kLists = R"({"type": "object", "required": ["list"], "properties": {
+  "list": {"type": "array", "minItems": 1, "maxItems": 3, "items": {"type": "string", "pattern": "^[a-z</&]{0,4}$"}},
+  "maybe": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 99}, {"type": "null"}]}}})";
+
+std::string file_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+// Required calls in the form of a template are read back as calls that the schemas allow.
+void check_held(const Runtime& runtime, const std::string& source, const std::string& dialect, bool lists) {
+  INFO(dialect);
+  const Model model = scripted(runtime, "", source);
+  REQUIRE(chat_format(model).dialect == dialect);
+  const std::string list =
+      std::string(R"([{"type": "function", "function": {"name": "made", "parameters": )") + kMade + "}}" +
+      (lists ? std::string(R"(, {"type": "function", "function": {"name": "lists", "parameters": )") +
+                   kLists + "}}"
+             : "") +
+      R"(, {"type": "function", "function": {"name": "none"}}])";
+  const Grammar any = tool_grammar(model, list, {"required"}),
+                one = tool_grammar(model, list, {"made", false});
+  std::set<std::string> names, keys;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Session session(model);
+    session.feed_chat_json(R"([{"role": "user", "content": "q"}])");
+    SamplerOptions sampling;
+    sampling.temperature = 1;
+    sampling.top_k = 0;
+    sampling.seed = seed;
+    Sampler sampler(sampling);
+    GenerateOptions options;
+    options.grammar = seed % 4 ? any : one;
+    options.control_text = true;
+    options.max_tokens = 4000;
+    if (!chat_format(model).reasoning.empty()) options.reasoning_budget = 0;  // the prompt may have opened it
+    AnswerOptions read;
+    read.tools = list;
+    AnswerParser parser(session, read);
+    session.begin(options);
+    for (Finish finish = Finish::none; finish == Finish::none;) {
+      INFO(parser.answer().raw);
+      const TokenEvent event = session.next(sampler);
+      parser.feed(event.text);
+      finish = event.finish;
+    }
+    parser.finish();
+    const ParsedAnswer& got = parser.answer();
+    CAPTURE(got.raw, seed);
+    CHECK(got.errors.empty());
+    CHECK(got.content.empty());
+    REQUIRE_FALSE(got.calls.empty());
+    if (seed % 4 == 0) CHECK(got.calls.size() == 1);
+    for (const ToolCall& call : got.calls) {
+      CHECK(call.complete);
+      names.insert(call.name);
+      INFO(call.arguments);
+      if (call.name == "made") CHECK(Grammar::json_schema(kMade).accepts(call.arguments));
+      if (call.name == "lists") CHECK(Grammar::json_schema(kLists).accepts(call.arguments));
+      if (call.name == "none") CHECK(call.arguments == "{}");
+      for (const char* key : {"code", "colour", "exact", "list", "maybe"})
+        if (call.arguments.find("\"" + std::string(key) + "\": ") != std::string::npos) keys.insert(key);
+    }
+  }
+  CHECK(names.size() == (lists ? 3 : 2));
+  CHECK(keys.size() == (lists ? 5 : 3));
+}
+
+}  // namespace
+
+TEST_CASE("arguments that are written one by one are held to their schemas", "[api][tools]") {
+  const Runtime runtime = one_thread();
+  check_held(
+      runtime,
+      "{% for m in messages %}{{ m.content }}{% for t in m.tool_calls %}<tool_call>\n<function={{ "
+      "t.function.name }}>{% for k, v in t.function.arguments|items %}\n<parameter={{ k }}>\n{{ v if v "
+      "is string else v|tojson }}\n</parameter>{% endfor %}\n</function>\n</tool_call>{% endfor %}{% "
+      "endfor %}",
+      "qwen3-coder", true);
+  for (const auto& [file, dialect] : {std::pair{"llama4-pythonic", "pythonic"}, {"olmo3", "olmo3"}})
+    check_held(runtime, file_text(data_path("text/templates/" + std::string(file) + ".jinja")), dialect,
+               true);
+  const auto named = environment("INGLE_TEMPLATES"), home = environment("HOME");
+  const std::string folder = named ? *named : home.value_or("") + "/.cache/ingle-models/templates";
+  if (!std::filesystem::exists(folder)) {
+    WARN("skipped in part: no templates in " << folder << " (INGLE_TEMPLATES names the folder)");
+    return;
+  }
+  const std::tuple<const char*, const char*, bool> real[] = {
+      {"Qwen3-Coder", "qwen3-coder", true},
+      {"GLM-4.6", "glm", true},
+      {"MiniMax-M2", "minimax-m2", true},
+      {"ByteDance-Seed-OSS", "seed-oss", true},
+      {"tencent-Hy3", "hunyuan", true},
+      {"openbmb-MiniCPM5-1B", "minicpm5", true},
+      {"deepseek-ai-DeepSeek-V3.2", "deepseek-v3.2", true},
+      {"deepseek-ai-DeepSeek-V4", "deepseek-v4", true},
+      {"LFM2.5-8B-A1B", "lfm2", true},
+      {"google-gemma-4-31B-it", "gemma4", false},
+  };
+  for (const auto& [file, dialect, lists] : real)
+    check_held(runtime, file_text(folder + "/" + file + ".jinja"), dialect, lists);
+}
+
+TEST_CASE("a call that the prompt has opened, or that needs no marker, is held as well", "[api][tools]") {
+  const Runtime runtime = one_thread();
+  const std::string good = R"({"place": "Oslo"})", bad = R"({"place": "Paris"})";
+  // The prompt ends with what opens a call, or with "all" the content.
+  const Model opened = scripted(
+      runtime, "",
+      "{% for m in messages %}>>>{% if m.tool_calls %}{% for t in m.tool_calls %}{{ t.function.name }}\n{{ "
+      "t.function.arguments|tojson }}{% endfor %}{% else %}all\n{{ m.content }}{% endif %}{% endfor %}{% if "
+      "add_generation_prompt %}>>>{% endif %}");
+  REQUIRE(chat_format(opened).dialect == "functionary-v3.2");
+  const Grammar may = tool_grammar(opened, tools()), must = tool_grammar(opened, tools(), {"required"}),
+                never = tool_grammar(opened, tools(), {"none"});
+  for (const Grammar* g : {&may, &must}) {
+    CHECK(g->accepts("weather\n" + good));
+    CHECK_FALSE(g->accepts("weather\n" + bad));
+    CHECK_FALSE(g->accepts(">>>weather\n" + good));
+  }
+  for (const Grammar* g : {&may, &never}) {
+    CHECK(g->accepts("all\nHello"));
+    CHECK_FALSE(g->accepts("Hello"));
+    CHECK_FALSE(g->accepts("all\nHello\n>>>weather\n" + bad));
+  }
+  CHECK(may.accepts("all\nHello\n>>>weather\n" + good));
+  CHECK_FALSE(never.accepts("all\nHello\n>>>weather\n" + good));
+  CHECK_FALSE(never.accepts("weather\n" + good));
+  CHECK_FALSE(must.accepts("all\nHello"));
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const ParsedAnswer got = answer(opened, must, seed);
+    INFO(got.raw);
+    REQUIRE(got.calls.size() == 1);
+    CHECK((got.calls[0].complete && allowed(got.calls[0]) && got.errors.empty()));
+  }
+
+  // Bare JSON, as Llama 3's templates write it.
+  const Model bare = scripted(
+      runtime, "",
+      "{% for m in messages %}{{ m.role }}: {{ m.content }}{% for t in m.tool_calls %}{\"name\": \"{{ "
+      "t.function.name }}\", \"parameters\": {{ t.function.arguments|tojson }}}{% endfor %}\n{% endfor %}{% "
+      "if "
+      "add_generation_prompt %}assistant: {% endif %}");
+  REQUIRE(chat_format(bare).dialect == "llama3");
+  const std::string call = R"({"name": "weather", "parameters": )";
+  const Grammar bare_may = tool_grammar(bare, tools()), bare_never = tool_grammar(bare, tools(), {"none"}),
+                bare_must = tool_grammar(bare, tools(), {"required"});
+  for (const Grammar* g : {&bare_may, &bare_must}) {
+    CHECK(g->accepts(call + good + "}"));
+    CHECK_FALSE(g->accepts(call + bad + "}"));
+  }
+  CHECK(bare_may.accepts("Hello {}"));
+  CHECK(bare_never.accepts("Hello {}"));
+  CHECK_FALSE(bare_must.accepts("Hello {}"));
+  for (const char* start : {"{", " \n{", "["}) CHECK_FALSE(bare_never.accepts(std::string(start) + "}"));
+  CHECK(bare_may.accepts("So: <|python_tag|>" + call + good + "}"));
+  CHECK_FALSE(bare_may.accepts("So: <|python_tag|>" + call + bad + "}"));
+  CHECK_FALSE(bare_never.accepts("So: <|python_tag|>" + call + good + "}"));
+
+  // A list of Python's calls.
+  const Model python = scripted(runtime, "", file_text(data_path("text/templates/llama4-pythonic.jinja")));
+  const Grammar list_may = tool_grammar(python, tools());
+  CHECK(list_may.accepts(R"([weather(place="Oslo"), time(zone="CET"), weather(days=3, place="Rome")])"));
+  CHECK_FALSE(list_may.accepts(R"([weather(place="Paris")])"));
+  CHECK_FALSE(list_may.accepts(R"([weather(days=3)])"));
+  CHECK(list_may.accepts("See [1]."));
+  CHECK_FALSE(list_may.accepts("[1]"));
+  CHECK_FALSE(list_may.accepts("See <|python_start|>"));
 }

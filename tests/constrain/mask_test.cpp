@@ -2,6 +2,7 @@
 #include <random>
 #include <string>
 
+#include "constrain/arguments.h"
 #include "constrain/calls.h"
 #include "constrain/grammar.h"
 #include "ingle/error.hpp"
@@ -133,6 +134,57 @@ TEST_CASE("masks of choices, patterns and tags offer just what goes on", "[const
   check_masks(*tags_grammar(tags, {{}, true, true}, "tags"), pieces(), 204);
 }
 
+namespace {
+
+// <a=…> text, <b=…> JSON, <c=…> one of a few texts.
+WrittenArguments written(const char* end) {
+  const auto schema = [](const char* text) { return schema_grammar(text, {}, "schema"); };
+  WrittenArguments all;
+  all.arguments = {{"<a=", ",<a=", schema(R"({"type": "string"})"), true, end, true},
+                   {"<b=", ",<b=", schema(R"({"type": ["integer", "array"], "items": {"type": "string"}})"),
+                    false, end, false},
+                   {"<c=", ",<c=", schema(R"({"enum": ["a\"b\\", "a", "ab</x"]})"), true, end, false}};
+  return all;
+}
+
+bool accepts(const Grammar& grammar, std::string_view text) {
+  const auto at = grammar.matcher(Purpose::write);
+  return at->advance(text) && at->accepting();
+}
+
+}  // namespace
+
+TEST_CASE("arguments that are written one by one come once each, in any order", "[constrain]") {
+  WrittenArguments all = written("\n</x>");
+  all.marker = "</x>";
+  const GrammarPtr grammar = arguments_grammar(all, "arguments");
+  for (const char* good : {"<a=\n</x>", "<a=x\n\"\\y</x\n</x>", "<b=12\n</x>,<a=\xC3\xA9\n</x>",
+                           "<a=1\n</x>,<c=a\"b\\\n</x>,<b=[\"x\"]\n</x>", "<c=ab</x\n</x>,<a=\n\n</x>"})
+    CHECK(accepts(*grammar, good));
+  for (const char* bad : {"", "<b=1\n</x>", ",<a=\n</x>", "<a=</x>", "<a=x</x>\n</x>", "<a=\n</x>,<a=\n</x>",
+                          "<a=\n</x><b=1\n</x>", "<a=\n</x>,<b=\"1\"\n</x>", "<a=\xC3\n</x>", "<a=\n</x>,",
+                          "<a=\n</x>,<b=[\"</x>\"]\n</x>", "<a=\n</x>,<c=\"a\"\n</x>"})
+    CHECK_FALSE(accepts(*grammar, bad));
+  check_masks(*grammar, pieces(), 400);
+  WrittenArguments plain;  // as Python writes them
+  plain.arguments = {
+      {"a=", ", a=", schema_grammar(R"({"type": ["string", "integer"]})", {}, "s"), false, "", true},
+      {"b=", ", b=", schema_grammar(R"({"type": "number"})", {}, "s"), false, "", true}};
+  CHECK(accepts(*arguments_grammar(plain, "arguments"), R"(a="x\/", b=1.5)"));
+  plain.no_slash_escape = true;
+  const GrammarPtr python = arguments_grammar(plain, "arguments");
+  CHECK(accepts(*python, R"(b=1, a="x/\\\n/")"));
+  CHECK_FALSE(accepts(*python, R"(a="x\/", b=1)"));
+  CHECK_FALSE(accepts(*python, R"(a="x")"));
+  check_masks(*python, pieces(), 401);
+  all.marker = "<x<";  // its end begins another
+  CHECK_THROWS_AS(arguments_grammar(all, "arguments"), Error);
+  all = {};
+  CHECK(accepts(*arguments_grammar(all, "arguments"), ""));
+  all.arguments.resize(65);
+  CHECK_THROWS_AS(arguments_grammar(all, "arguments"), Error);
+}
+
 TEST_CASE("masks of calls offer just what goes on", "[constrain]") {
   std::vector<std::string> tokens = pieces();
   for (int id = 0; id < 3; ++id) tokens.push_back(control_spelling(id));
@@ -156,9 +208,50 @@ TEST_CASE("masks of calls offer just what goes on", "[constrain]") {
   check_masks(*calls_grammar(calls(""), options, "calls"), tokens, 302);
   options.many = false;
   check_masks(*calls_grammar(calls(control_spelling(2)), options, "calls"), tokens, 303);
+  options.not_in_free = "<x>";
+  CHECK(accepts(*calls_grammar(calls(control_spelling(2)), options, "calls"), "so <x"));
+  CHECK_FALSE(accepts(*calls_grammar(calls(control_spelling(2)), options, "calls"), "so <x>"));
+  check_masks(*calls_grammar(calls(control_spelling(2)), options, "calls"), tokens, 308);
+  options.not_in_free.clear();
   options.never = true;
   check_masks(*calls_grammar({}, options, "calls"), tokens, 304);
   options.never = false;
   options.trigger = "(";
   CHECK_THROWS_AS(calls_grammar(calls(""), options, "calls"), Error);
+
+  // Where a call may begin the answer without its trigger.
+  options = {};
+  options.trigger = "<x>";
+  options.at_start = true;
+  options.not_free = "a";
+  const GrammarPtr bare = calls_grammar(calls("<x>"), options, "calls");
+  CHECK(accepts(*bare, R"(ab{{"a": 1}})"));
+  CHECK(accepts(*bare, R"(so <x>ab{{"a": 1}})"));
+  CHECK_FALSE(accepts(*bare, "another"));
+  check_masks(*bare, tokens, 305);
+  options.not_free.clear();
+  options.free_begin = "all\n";
+  const GrammarPtr opened = calls_grammar(calls("<x>"), options, "calls");
+  CHECK(accepts(*opened, "all\nso"));
+  CHECK(accepts(*opened, R"(abc["a"]</x>)"));
+  CHECK_FALSE(accepts(*opened, "so"));
+  check_masks(*opened, tokens, 306);
+  options.never = true;
+  CHECK_FALSE(accepts(*calls_grammar(calls("<x>"), options, "calls"), R"(abc["a"]</x>)"));
+  options.never = false;
+  options.must = true;
+  CHECK(accepts(*calls_grammar(calls("<x>"), options, "calls"), R"(abc["a"]</x>)"));
+  CHECK_FALSE(accepts(*calls_grammar(calls("<x>"), options, "calls"), "all\nso"));
+  options = {};
+  options.trigger = "<x>";
+  options.at_start = options.only_start = true;
+  options.head = "[";
+  options.foot = "]";
+  options.not_free = "[";
+  const GrammarPtr start = calls_grammar(calls(""), options, "calls");
+  CHECK(accepts(*start, R"([abc["a"]</x>])"));
+  CHECK(accepts(*start, "so [a]"));
+  CHECK_FALSE(accepts(*start, "[a]"));
+  CHECK_FALSE(accepts(*start, "so <x>"));
+  check_masks(*start, tokens, 307);
 }

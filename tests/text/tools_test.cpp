@@ -8,6 +8,7 @@
 #include "ingle/error.hpp"
 #include "support/catch.h"
 #include "support/paths.h"
+#include "text/tools/call_shape.h"
 #include "text/tools/detect.h"
 
 using namespace ingle::text;
@@ -330,9 +331,12 @@ TEST_CASE("the list of dialects is sound", "[tools]") {
     CHECK(!d.checked.empty());
     CHECK(find_dialect(d.name) == &d);
     CallShape shape;
-    if (!call_shape(d, R"({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}})",
-                    shape))
-      continue;
+    if (!d.writes_json()) continue;
+    AnswerFormat format;
+    format.tools = &d;
+    REQUIRE(call_shape(format,
+                       R"({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}})",
+                       shape));
     // What a constrained call would write is a call.
     const std::string call = shape.begin + R"({"a": [1, "x"]})" + shape.end;
     std::string all = shape.head + call;

@@ -407,7 +407,7 @@ class Model(Closing):
 
         For the option ``grammar`` of answers of this model. ``tool_choice`` is "auto" (free text, in which what begins
         as a call is one), "required" (calls at once), "none" or the name of the one tool to call;
-        ``parallel_calls=False`` leaves it at one call. Raises UnsupportedError where the template's calls hold no JSON,
+        ``parallel_calls=False`` leaves it at one call. Raises UnsupportedError where the template's calls cannot be held,
         and for a schema that cannot be held, naming the tool and the path.
         """
         return Grammar._of(self._handle.tool_grammar(json.dumps(list(tools)), options, progress))

@@ -20,6 +20,8 @@ struct AnswerFormat {
   std::string unknown;                        // how the template writes a call, where no dialect reads it
   bool arguments_as_text = false;  // the template takes a call's arguments as JSON text, not as an object
   bool content_parts = false;      // the template takes content in parts
+  bool opens_call = false;         // the prompt ends with what opens a call, or content
+  std::string written;  // two calls of the probe's tool (detect.h), or one, as the template writes them
 
   // What the end of a rendered prompt has opened already, as text to read before the answer.
   std::string opened_by(std::string_view prompt) const;

@@ -6,9 +6,8 @@
 namespace ingle::text {
 namespace {
 
-constexpr std::string_view kUser = "PROBEUSER", kText = "PROBETEXT", kValue = "PROBEVALUE",
-                           kReason = "PROBEREASON", kTool = "probe_tool", kKey = "probe_key",
-                           kNumber = "probe_number";
+using namespace probe;
+constexpr std::string_view kUser = "PROBEUSER", kText = "PROBETEXT", kReason = "PROBEREASON";
 constexpr int64_t kProbeTime = 1722002709;
 
 Json text(std::string_view s) { return Json::of_string(s); }
@@ -42,15 +41,18 @@ Json turn_of(std::string_view role, Json content) {
 }
 Json user_turn() { return turn_of("user", text(kUser)); }
 
-// An assistant's turn with one call.
-Json calling_turn(const Json& content, bool as_text, bool with_reasoning) {
+// An assistant's turn with calls.
+Json calling_turn(const Json& content, bool as_text, bool with_reasoning, int n_calls = 1) {
   const Json call =
       object({{"name", text(kTool)}, {"arguments", as_text ? text(to_text(arguments())) : arguments()}});
   Json turn = turn_of("assistant", content);
   if (with_reasoning)
     for (const char* name : {"reasoning_content", "reasoning", "thinking"}) turn.member(name) = text(kReason);
-  turn.member("tool_calls") =
-      array({object({{"id", text("probe0001")}, {"type", text("function")}, {"function", call}})});
+  std::vector<Json> calls;
+  for (int i = 1; i <= n_calls; ++i)
+    calls.push_back(
+        object({{"id", text(format("probe000{}", i))}, {"type", text("function")}, {"function", call}}));
+  turn.member("tool_calls") = array(std::move(calls));
   return turn;
 }
 
@@ -108,21 +110,29 @@ class Prober {
       if (out.tools) return;
       for (const Json& content : {text(""), Json{}, text(kText)}) {
         const std::string all = render({user_turn(), calling_turn(content, as_text, false)}, false);
-        const size_t after = all.rfind(kUser);
-        if (after == std::string::npos || all.find(kValue, after) == std::string::npos) continue;
-        const std::string_view turn = all.starts_with(prompt) && !prompt.empty()
-                                          ? std::string_view(all).substr(prompt.size())
-                                          : std::string_view(all).substr(after + kUser.size());
+        const std::string_view turn = turn_in(all, prompt);
+        if (turn.empty()) continue;
         out.tools = reader_of(turn, prompt, false);
         if (!out.tools) out.tools = reader_of(turn, prompt, true);
         if (out.tools) {
           out.arguments_as_text = as_text;
+          out.opens_call = !out.tools->content_name.empty() && prompt.ends_with(out.tools->call_begin);
+          const std::string two = render({user_turn(), calling_turn(content, as_text, false, 2)}, false);
+          const std::string_view both = turn_in(two, prompt);
+          out.written = both.empty() ? turn : both;
           out.unknown.clear();
           return;
         }
         if (out.unknown.empty()) out.unknown = turn.substr(0, 160);
       }
     }
+  }
+
+  // What the template writes of the assistant's turn; empty: no call.
+  static std::string_view turn_in(std::string_view all, std::string_view prompt) {
+    const size_t after = all.rfind(kUser);
+    if (after == std::string::npos || all.find(kValue, after) == std::string::npos) return {};
+    return all.substr(all.starts_with(prompt) && !prompt.empty() ? prompt.size() : after + kUser.size());
   }
 
   // Calls of one JSON are read whether they stand in a list or not; they are written as the template does it.
@@ -190,71 +200,6 @@ class Prober {
 
 AnswerFormat detect_format(const ChatTemplate& chat_template, std::string_view source) {
   return Prober(chat_template, source).run(source);
-}
-
-namespace {
-
-// Arguments are an object, whether the tool says so or not.
-std::string schema_of(const Json* parameters) {
-  if (!parameters || !parameters->is(Json::Kind::object)) return R"({"type": "object"})";
-  if (parameters->find("type")) return to_text(*parameters);
-  Json own = *parameters;
-  own.member("type") = text("object");
-  return to_text(own);
-}
-
-}  // namespace
-
-bool call_shape(const Dialect& d, std::string_view tool, CallShape& out) {
-  if (!d.writes_json()) return false;
-  const Json whole = parse_json(tool, "tool", RepeatedKeys::last_counts);
-  const Json* function = whole.find("function");
-  if (!function) function = &whole;
-  const Json* named = function->find("name");
-  if (!named || !named->is(Json::Kind::string)) return false;
-  const std::string& name = named->text;
-  out = {};
-  out.name = name;
-  out.schema = schema_of(function->find("parameters"));
-  out.trigger = d.trigger();
-  if (d.form == Form::harmony) {
-    out.trigger = "<|channel|>commentary to=";
-    out.begin = "<|channel|>commentary to=functions." + name + " <|constrain|>json<|message|>";
-    out.many = false;
-    return true;
-  }
-  if (d.form == Form::json) {
-    std::string quoted, name_key, arguments_key;
-    append_quoted(quoted, name);
-    append_quoted(name_key, d.name_key);
-    append_quoted(arguments_key, d.arguments_key);
-    const std::string open = format("{}{}{}", d.section_begin, d.lead, d.before);
-    const std::string close = format("{}{}", d.after, d.section_end);
-    out.begin =
-        d.name_is_key ? "{" + quoted + ": " : "{" + name_key + ": " + quoted + ", " + arguments_key + ": ";
-    out.end = "}";
-    // A list of all calls, or a section for each.
-    if (d.before.starts_with('[')) {
-      out.head = open;
-      out.foot = close;
-      out.separator = ", ";
-    } else {
-      out.begin = open + out.begin;
-      out.end += close;
-      out.separator = "\n";
-      out.many = !d.section_end.empty();
-    }
-    return true;
-  }
-  out.head = d.section_begin;
-  out.foot = d.section_end;
-  out.begin = d.call_begin;
-  if (!d.kind_end.empty()) out.begin += format("function{}", d.kind_end);
-  out.begin += d.numbered_name ? "functions." + name + ":0" : name;
-  out.begin += format("{}{}{}", d.name_end, d.lead, d.lead.empty() ? "" : "\n");
-  out.end = format("{}{}{}", d.tail.empty() ? "" : "\n", d.tail, d.call_end);
-  out.many = !d.numbered_name && !d.plain;
-  return true;
 }
 
 }  // namespace ingle::text

@@ -11,17 +11,10 @@ namespace ingle::text {
 // conversations has no dialect unless its source names one.
 AnswerFormat detect_format(const ChatTemplate& chat_template, std::string_view source);
 
-// What a constrained call is made of: head, then calls, each of them begin, JSON of `schema`, end, with
-// `separator` between, then foot.
-struct CallShape {
-  std::string trigger;  // the marker at which calls begin: what head and begin begin with
-  std::string head, foot;
-  std::string name, begin, schema, end;
-  std::string separator;
-  bool many = true;  // may a call follow another?
-};
-// Of one tool: [{"type": "function", "function": {…}}]'s inner object as JSON text. False where the dialect's
-// arguments are no JSON, or the tool has no name.
-bool call_shape(const Dialect& dialect, std::string_view tool, CallShape& out);
+// What is called in AnswerFormat::written: kTool with kKey, a text of kValue, and kNumber, which is 7.
+namespace probe {
+constexpr std::string_view kTool = "probe_tool", kKey = "probe_key", kNumber = "probe_number",
+                           kValue = "PROBEVALUE";
+}  // namespace probe
 
 }  // namespace ingle::text

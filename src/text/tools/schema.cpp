@@ -19,7 +19,22 @@ TypeSet bit_of(const Json& type) {
   return name == "array" ? kArrayType : 0;
 }
 
-bool is_whole(std::string_view number) { return number.find_first_of(".eE") == std::string_view::npos; }
+// Is a number's value whole? 1.0 and 1e2 are.
+bool is_whole(std::string_view number) {
+  const size_t e = std::min(number.find_first_of("eE"), number.size());
+  const size_t point = std::min(number.find('.'), e);
+  int64_t shift = 0;  // of the point, to the right
+  for (size_t i = e + 1; i < number.size(); ++i)
+    if (number[i] >= '0' && number[i] <= '9')
+      shift = std::min<int64_t>(shift * 10 + (number[i] - '0'), 1 << 20);
+  if (e + 1 < number.size() && number[e + 1] == '-') shift = -shift;
+  std::string digits(number.substr(0, point));
+  if (point < e) digits += number.substr(point + 1, e - point - 1);
+  const int64_t whole = static_cast<int64_t>(point) + shift;  // so many of them stand before the point
+  for (size_t i = 0; i < digits.size(); ++i)
+    if (static_cast<int64_t>(i) >= whole && digits[i] >= '1' && digits[i] <= '9') return false;
+  return true;
+}
 
 // Of an enumeration's or a constant's value.
 TypeSet bit_of_value(const Json& v) {
@@ -40,9 +55,29 @@ TypeSet bit_of_value(const Json& v) {
   return kArrayType;
 }
 
-// Of a schema whose types stand in it or one level down; 0 where it does not tell.
-TypeSet types_of(const Json& schema, bool deeper = true) {
+// "#/a/b" in the document; null: none.
+const Json* pointed(const Json& root, std::string_view pointer) {
+  if (!pointer.starts_with('#')) return nullptr;
+  const Json* at = &root;
+  for (pointer.remove_prefix(1); at && !pointer.empty();) {
+    if (pointer.front() != '/') return nullptr;
+    pointer.remove_prefix(1);
+    const size_t end = std::min(pointer.find('/'), pointer.size());
+    if (pointer.substr(0, end).find_first_of("~%") != std::string_view::npos) return nullptr;
+    at = at->find(pointer.substr(0, end));
+    pointer.remove_prefix(end);
+  }
+  return at;
+}
+
+// Of a schema whose types stand in it, one level down, or where it refers to; 0 where it does not tell.
+TypeSet types_of(const Json& schema, const Json& root, bool deeper = true, int hops = 0) {
+  constexpr int kMostHops = 16;
   TypeSet out = 0;
+  if (const Json* reference = schema.find("$ref"); reference && reference->is(Json::Kind::string)) {
+    const Json* target = hops < kMostHops ? pointed(root, reference->text) : nullptr;
+    return target ? types_of(*target, root, deeper, hops + 1) : TypeSet{0};
+  }
   if (const Json* type = schema.find("type")) {
     if (type->is(Json::Kind::array)) {
       for (const Json& each : type->items) out |= bit_of(each);
@@ -55,11 +90,13 @@ TypeSet types_of(const Json& schema, bool deeper = true) {
   if (const Json* values = schema.find("enum"))
     for (const Json& v : values->items) out |= bit_of_value(v);
   if (const Json* value = schema.find("const")) out |= bit_of_value(*value);
+  if (const Json* all = schema.find("allOf"); all && all->items.size() == 1 && out == 0 && hops < kMostHops)
+    return types_of(all->items[0], root, deeper, hops + 1);
   for (const char* many : {"anyOf", "oneOf"}) {
     const Json* all = schema.find(many);
     if (!deeper || !all) continue;
     for (const Json& each : all->items) {
-      const TypeSet one = types_of(each, false);
+      const TypeSet one = types_of(each, root, false, hops);
       if (one == 0) return 0;
       out |= one;
     }
@@ -85,7 +122,8 @@ ToolSchemas::ToolSchemas(std::string_view text) {
       const Json* schema = tool->find(key);
       const Json* properties = schema ? schema->find("properties") : nullptr;
       if (!properties) continue;
-      for (const auto& [argument, property] : properties->members) arguments[argument] = types_of(property);
+      for (const auto& [argument, property] : properties->members)
+        arguments[argument] = types_of(property, *schema);
     }
   }
 }
