@@ -18,7 +18,7 @@ class Grammar;
 }  // namespace constrain
 
 struct JsonSchemaOptions {
-  // "format" is an annotation in draft 7 and 2020-12; with this, date, time, date-time, duration, ipv4, ipv6,
+  // "format" is an annotation by default; with this, date, time, date-time, duration, ipv4, ipv6,
   // uuid, hostname and email must hold, and other formats are refused.
   bool assert_formats = false;
   bool compact = false;  // no white space between tokens
@@ -44,7 +44,7 @@ struct StructuralTagOptions {
 
 class Grammar {
  public:
-  // JSON Schema, draft 2020-12 or 7 (told by "$schema", else by spellings of draft 7 alone). Members may come
+  // JSON Schema, draft 2020-12, 7, 6 or 4 (told by "$schema", else by spellings of old drafts). Members may come
   // in any order. Throws Code::unsupported naming the path of a keyword that cannot be held exactly: nothing
   // is dropped. Throws Code::invalid_argument for what is no schema.
   static Grammar json_schema(std::string_view schema, const JsonSchemaOptions& options = {},

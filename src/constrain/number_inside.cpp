@@ -45,6 +45,7 @@ bool take(const NumberRule& rule, NumberCursor& at, uint8_t byte, bool writing, 
 bool holds(const NumberRule& rule, const NumberCursor& at) {
   if (!at.complete()) return false;
   if (rule.free()) return true;
+  if (at.stage < 4 ? rule.other_spelling : rule.whole_spelling) return false;
   const auto value = Decimal::parse(at.text);
   return value && rule.holds(*value);
 }

@@ -125,7 +125,8 @@ bool any_in(const Scaled& s, const Range& range) {
 }  // namespace
 
 bool NumberRule::free() const {
-  return !low && !high && multiples.empty() && not_multiples.empty() && not_equal.empty();
+  return !low && !high && multiples.empty() && not_multiples.empty() && not_equal.empty() &&
+         !whole_spelling && !other_spelling;
 }
 
 bool NumberRule::whole_numbers(bool negative) const {
@@ -133,7 +134,7 @@ bool NumberRule::whole_numbers(bool negative) const {
   const bool reaches_zero = negative ? !high || *high > Decimal() || (high->is_zero() && !high_open)
                                      : !low || *low < Decimal() || (low->is_zero() && !low_open);
   return !bound && reaches_zero && not_multiples.empty() && not_equal.empty() && multiples.size() == 1 &&
-         multiples[0].key() == "1e0";
+         multiples[0].key() == "1e0" && !other_spelling;
 }
 
 void NumberRule::raise(const Decimal& bound, bool open) {
@@ -164,6 +165,8 @@ void NumberRule::add(const NumberRule& other) {
   append(multiples, other.multiples);
   append(not_multiples, other.not_multiples);
   append(not_equal, other.not_equal);
+  whole_spelling = whole_spelling || other.whole_spelling;
+  other_spelling = other_spelling || other.other_spelling;
 }
 
 bool NumberRule::holds(const Decimal& value) const {
@@ -177,6 +180,7 @@ bool NumberRule::holds(const Decimal& value) const {
 }
 
 bool NumberRule::possible() const {
+  if (whole_spelling && other_spelling) return false;
   if (low && high && (*low > *high || (*low == *high && (low_open || high_open || !holds(*low)))))
     return false;
   const auto s = rescale(*this, 0);
@@ -188,6 +192,7 @@ bool NumberRule::can_begin(std::string_view text) const {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
   const size_t point = text.find('.');
+  if (whole_spelling && point != std::string_view::npos) return false;
   const auto fraction = static_cast<int64_t>(point == std::string_view::npos ? 0 : text.size() - point - 1);
   // Two decimals more than the rule has are enough to meet it; more could go on without end.
   if (const int64_t enough = most_decimals(*this); fraction >= enough) {

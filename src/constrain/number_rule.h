@@ -14,6 +14,8 @@ struct NumberRule {
   std::vector<Decimal> multiples;      // of each; {1} for an integer
   std::vector<Decimal> not_multiples;  // of none
   std::vector<Decimal> not_equal;
+  // To draft 4 an integer is a spelling: it has neither point nor exponent, so that 1.0 is none.
+  bool whole_spelling = false, other_spelling = false;
 
   bool free() const;
   bool whole_numbers(bool negative) const;      // all that have this sign, and no others of it

@@ -166,7 +166,7 @@ Branches BranchCompiler::holding(int schema, How how) {
   if (json.is(Kind::boolean)) return json.truth ? Branches{Branch{}} : Branches{};
   Branches out{Branch{}};
   const std::string where = doc_.where(schema);
-  if (const Json* ref = json.find("$ref"); ref && draft7()) {
+  if (const Json* ref = json.find("$ref"); ref && old()) {
     references(schema, json, how, out);
     return out;
   }
@@ -186,10 +186,12 @@ Branches BranchCompiler::holding(int schema, How how) {
     else
       one(*type);
     if (!allowed) return {};
-    if (how.type == Type::number && integer && !number)
+    if (how.type == Type::number && integer && !number) {
       out[0].number.multiples.push_back(Decimal::integer(1));
+      out[0].number.whole_spelling = doc_.dialect() == Dialect::draft4;
+    }
   }
-  if (const Json* value = json.find("const")) meet(out, equal_to(schema, *value, how.type), where);
+  if (const Json* value = doc_.keyword(json, "const")) meet(out, equal_to(schema, *value, how.type), where);
   if (const Json* list = json.find("enum")) {
     if (!list->is(Kind::array)) fail(Code::invalid_argument, doc_.where(schema, "enum"), "is no list");
     Branches any;
@@ -197,9 +199,9 @@ Branches BranchCompiler::holding(int schema, How how) {
     meet(out, any, where);
   }
   if (out.empty()) return out;
-  const bool late = json.find("unevaluatedProperties") || json.find("unevaluatedItems");
+  const bool late = doc_.keyword(json, "unevaluatedProperties") || doc_.keyword(json, "unevaluatedItems");
   How inner = how;
-  inner.track = how.track || (late && !draft7());
+  inner.track = how.track || (late && !old());
   switch (how.type) {
     case Type::number:
       number_keywords(schema, json, out);
@@ -217,14 +219,14 @@ Branches BranchCompiler::holding(int schema, How how) {
       break;
   }
   combinators(schema, json, inner, out);
-  if (late && !draft7()) unevaluated(schema, json, inner, out);
+  if (late && !old()) unevaluated(schema, json, inner, out);
   return out;
 }
 
 void BranchCompiler::references(int schema, const Json& json, How how, Branches& out) {
   for (const char* keyword : {"$ref", "$dynamicRef", "$recursiveRef"}) {
-    const Json* ref = json.find(keyword);
-    if (!ref || (draft7() && keyword[1] != 'r')) continue;
+    const Json* ref = doc_.keyword(json, keyword);
+    if (!ref || (old() && keyword[1] != 'r')) continue;
     if (keyword[2] == 'e' && keyword[3] == 'c')
       fail(Code::unsupported, doc_.where(schema, keyword), "$recursiveRef cannot be held");
     if (!ref->is(Kind::string)) fail(Code::invalid_argument, doc_.where(schema, keyword), "is no text");
@@ -237,7 +239,7 @@ void BranchCompiler::references(int schema, const Json& json, How how, Branches&
 void BranchCompiler::combinators(int schema, const Json& json, How how, Branches& out) {
   references(schema, json, how, out);
   const auto list_of = [&](const char* keyword) -> const Json* {
-    const Json* list = json.find(keyword);
+    const Json* list = doc_.keyword(json, keyword);
     if (list && (!list->is(Kind::array) || list->items.empty()))
       fail(Code::invalid_argument, doc_.where(schema, keyword), "is no list of schemas");
     return list;
@@ -252,7 +254,7 @@ void BranchCompiler::combinators(int schema, const Json& json, How how, Branches
     plain.track = false;
     meet(out, *branches(child(schema, *no, "not", false), plain), doc_.where(schema, "not"));
   }
-  if (json.find("if")) conditional(schema, json, how, out);
+  if (doc_.keyword(json, "if")) conditional(schema, json, how, out);
 }
 
 void BranchCompiler::any_of(int schema, const Json& list, How how, Branches& out) {
@@ -302,8 +304,8 @@ void BranchCompiler::one_of(int schema, const Json& list, How how, Branches& out
 }
 
 void BranchCompiler::conditional(int schema, const Json& json, How how, Branches& out) {
-  const Json& condition = *json.find("if");
-  const Json *then = json.find("then"), *otherwise = json.find("else");
+  const Json& condition = *doc_.keyword(json, "if");
+  const Json *then = doc_.keyword(json, "then"), *otherwise = doc_.keyword(json, "else");
   const std::string where = doc_.where(schema, "if");
   if (!then && !otherwise && !how.track) return;
   How plain = how;
@@ -338,9 +340,9 @@ Branches BranchCompiler::equal_to(int schema, const Json& value, Type type) {
     return {b};
   }
   const auto equals = [&](const Json& part) {
-    Json made;
+    Json made;  // not const, which draft 4 has not
     made.kind = Kind::object;
-    made.members.emplace_back("const", part);
+    made.members.emplace_back("enum", Json::of_array({part}));
     return literal(doc_.add(std::move(made), schema, "const"), true);
   };
   Json nothing;

@@ -119,7 +119,7 @@ class BranchCompiler {
   ItemRule item_rule(int schema, const Json& json);
   std::vector<SomeItems> contains_rule(int schema, const Json& json);
   int64_t count(int schema, const Json& json, const char* keyword, int64_t absent);
-  bool draft7() const { return doc_.dialect() == Dialect::draft7; }
+  bool old() const { return doc_.before_2019(); }
 
   SchemaDoc& doc_;
   const SchemaOptions& options_;

@@ -102,6 +102,44 @@ std::pair<std::string, std::string> split_fragment(const std::string& reference)
   return {reference.substr(0, hash), reference.substr(hash + 1)};
 }
 
+// The first draft that has a keyword, and whether draft 2020-12 still has it.
+struct Lifetime {
+  std::string_view keyword;
+  Dialect first;
+  bool still = true;
+};
+constexpr std::array kLifetimes = {
+    Lifetime{"const", Dialect::draft6},
+    Lifetime{"contains", Dialect::draft6},
+    Lifetime{"propertyNames", Dialect::draft6},
+    Lifetime{"if", Dialect::draft7},
+    Lifetime{"then", Dialect::draft7},
+    Lifetime{"else", Dialect::draft7},
+    Lifetime{"dependentRequired", Dialect::draft2020_12},
+    Lifetime{"dependentSchemas", Dialect::draft2020_12},
+    Lifetime{"unevaluatedItems", Dialect::draft2020_12},
+    Lifetime{"unevaluatedProperties", Dialect::draft2020_12},
+    Lifetime{"additionalItems", Dialect::draft4, false},
+    Lifetime{"dependencies", Dialect::draft4, false},
+};
+
+// Do bounds stand anywhere that are made exclusive by true, as draft 4 alone has it?
+bool looks_like_draft4(const Json& j, int depth) {
+  if (depth > 64) return false;
+  for (const auto& [key, bound] :
+       {std::pair("exclusiveMinimum", "minimum"), {"exclusiveMaximum", "maximum"}}) {
+    const Json* open = j.find(key);
+    if (open && open->is(Json::Kind::boolean) && j.find(bound)) return true;
+  }
+  for (const auto& [key, value] : j.members)
+    if (key != "const" && key != "enum" && key != "default" && key != "examples" &&
+        looks_like_draft4(value, depth + 1))
+      return true;
+  for (const Json& item : j.items)
+    if (looks_like_draft4(item, depth + 1)) return true;
+  return false;
+}
+
 // Does a keyword that draft 2020-12 dropped or reads otherwise stand anywhere?
 bool looks_like_draft7(const Json& j, int depth) {
   if (depth > 64) return false;
@@ -124,22 +162,43 @@ bool looks_like_draft7(const Json& j, int depth) {
 }  // namespace
 
 SchemaDoc::SchemaDoc(Json root, std::string where) : root_(std::move(root)), where_(std::move(where)) {
-  const Json* named = root_.find("$schema");
-  if (named && named->is(Json::Kind::string)) {
-    const std::string& uri = named->text;
-    if (uri.find("json-schema.org/draft/2020-12/schema") != std::string::npos)
-      dialect_ = Dialect::draft2020_12;
-    else if (uri.find("json-schema.org/draft-07/schema") != std::string::npos ||
-             uri.find("json-schema.org/draft-06/schema") != std::string::npos)
-      dialect_ = Dialect::draft7;
-    else
-      fail(Code::unsupported, where_ + "#/$schema", format("the dialect {} cannot be held", uri),
-           "draft 7 and draft 2020-12 can");
-  } else if (looks_like_draft7(root_, 0)) {
-    dialect_ = Dialect::draft7;
-  }
+  find_dialect();
   index(&root_, "#", std::string(kRootUri), 0);
   resources_.emplace(std::string(kRootUri), &root_);
+}
+
+void SchemaDoc::find_dialect() {
+  const Json* named = root_.find("$schema");
+  if (!named || !named->is(Json::Kind::string)) {
+    if (looks_like_draft4(root_, 0))
+      dialect_ = Dialect::draft4;
+    else if (looks_like_draft7(root_, 0))
+      dialect_ = Dialect::draft7;
+    return;
+  }
+  told_ = true;
+  constexpr std::array<std::pair<std::string_view, Dialect>, 4> kUris = {{
+      {"json-schema.org/draft-04/schema", Dialect::draft4},
+      {"json-schema.org/draft-06/schema", Dialect::draft6},
+      {"json-schema.org/draft-07/schema", Dialect::draft7},
+      {"json-schema.org/draft/2020-12/schema", Dialect::draft2020_12},
+  }};
+  for (const auto& [uri, dialect] : kUris)
+    if (named->text.find(uri) != std::string::npos) {
+      dialect_ = dialect;
+      return;
+    }
+  fail(Code::unsupported, where_ + "#/$schema", format("the dialect {} cannot be held", named->text),
+       "drafts 4, 6, 7 and 2020-12 can");
+}
+
+const Json* SchemaDoc::keyword(const Json& json, std::string_view name) const {
+  const Json* found = json.find(name);
+  if (!found || !told_) return found;
+  for (const Lifetime& life : kLifetimes)
+    if (life.keyword == name)
+      return dialect_ >= life.first && (life.still || before_2019()) ? found : nullptr;
+  return found;
 }
 
 void SchemaDoc::index(const Json* json, std::string path, std::string base, int depth) {
@@ -151,8 +210,8 @@ void SchemaDoc::index(const Json* json, std::string path, std::string base, int 
     }
     return;
   }
-  const bool plain_ref = dialect_ == Dialect::draft7 && json->find("$ref");
-  const Json* own = json->find("$id");
+  const bool plain_ref = before_2019() && json->find("$ref");
+  const Json* own = json->find(dialect_ == Dialect::draft4 ? "id" : "$id");
   if (own && own->is(Json::Kind::string) && !plain_ref) {
     const auto [uri, fragment] = split_fragment(own->text);
     if (!uri.empty()) {
@@ -199,6 +258,8 @@ int SchemaDoc::id(const Json* json) {
 }
 
 int SchemaDoc::child(int parent, const Json* json, const std::string& keyword) {
+  if (dialect_ == Dialect::draft4 && json->is(Json::Kind::boolean) && !keyword.starts_with("additional"))
+    fail(Code::invalid_argument, where(parent, keyword), "is no schema: draft 4 has neither true nor false");
   const auto found = ids_.find(json);
   if (found != ids_.end()) return found->second;
   if (!json->is(Json::Kind::object) && !json->is(Json::Kind::boolean))

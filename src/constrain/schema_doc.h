@@ -11,7 +11,7 @@
 
 namespace ingle::constrain {
 
-enum class Dialect { draft7, draft2020_12 };
+enum class Dialect { draft4, draft6, draft7, draft2020_12 };
 
 struct Subschema {
   const Json* json;
@@ -21,11 +21,15 @@ struct Subschema {
 
 class SchemaDoc {
  public:
-  // `where` stands before the path in errors. Without $schema the dialect is draft 2020-12, or draft 7 where
-  // spellings of that draft alone are used ("definitions", an array under "items", "dependencies").
+  // `where` stands before the path in errors. Without $schema the dialect is told by spellings: draft 4 where
+  // exclusiveMinimum or exclusiveMaximum is true or false, draft 7 where "definitions", an array under
+  // "items" or "dependencies" stand, else draft 2020-12.
   SchemaDoc(Json root, std::string where);
 
   Dialect dialect() const { return dialect_; }
+  bool before_2019() const { return dialect_ < Dialect::draft2020_12; }
+  // Of a subschema; null when the dialect has no such keyword and $schema named it: then it says nothing.
+  const Json* keyword(const Json& json, std::string_view name) const;
   int root() { return id(&root_); }
   // Numbers subschemas as they are met; `json` is part of the document, or one made by add().
   int id(const Json* json);
@@ -39,6 +43,7 @@ class SchemaDoc {
   std::string where(int id, std::string_view keyword = {}) const;
 
  private:
+  void find_dialect();
   void index(const Json* json, std::string path, std::string base, int depth);
   void index_children(const Json* json, const std::string& path, const std::string& base, int depth);
   const Json* point(const Json* from, std::string_view pointer, std::string& path) const;
@@ -47,6 +52,7 @@ class SchemaDoc {
   Json root_;
   std::string where_;
   Dialect dialect_ = Dialect::draft2020_12;
+  bool told_ = false;  // the dialect, by $schema
   std::vector<Subschema> subschemas_;
   std::unordered_map<const Json*, int> ids_;
   std::map<std::string, const Json*> resources_;  // by absolute URI

@@ -26,12 +26,15 @@ Branches BranchCompiler::failing(int schema, How how) {
   if (how.approximate) {  // only what is cheap to refute
     if (json.members.size() == 1 && json.members[0].first == "const")
       return unequal_to(schema, json.members[0].second, how.type);
+    if (json.members.size() == 1 && json.members[0].first == "enum" &&
+        json.members[0].second.items.size() == 1)
+      return unequal_to(schema, json.members[0].second.items[0], how.type);
     return {Branch{}};
   }
   how.track = false;
   Branches out;
   const std::string where = doc_.where(schema);
-  if (json.find("$ref") && draft7()) {
+  if (json.find("$ref") && old()) {
     failing_combinators(schema, json, how, out);
     return out;
   }
@@ -41,13 +44,14 @@ Branches BranchCompiler::failing(int schema, How how) {
     alone.members.emplace_back("type", *json.find("type"));
     const Branches held = holding(doc_.add(std::move(alone), schema, ""), how);
     if (held.empty()) return {Branch{}};
-    for (const Decimal& m : held[0].number.multiples) {
-      NumberRule rule;
-      rule.not_multiples.push_back(m);
-      out.push_back(number_branch(rule));
-    }
+    NumberRule rule;
+    if (held[0].number.whole_spelling)
+      rule.other_spelling = true;
+    else
+      rule.not_multiples = held[0].number.multiples;
+    if (!held[0].number.multiples.empty()) out.push_back(number_branch(rule));
   }
-  if (const Json* value = json.find("const")) join(out, unequal_to(schema, *value, how.type), where);
+  if (const Json* value = doc_.keyword(json, "const")) join(out, unequal_to(schema, *value, how.type), where);
   if (const Json* list = json.find("enum")) {
     Branches none{Branch{}};
     for (const Json& value : list->items) {
@@ -98,21 +102,21 @@ Branches BranchCompiler::failing(int schema, How how) {
   if (how.type == Type::array) failing_array(schema, json, how, out);
   if (how.type == Type::object) failing_object(schema, json, how, out);
   failing_combinators(schema, json, how, out);
-  if (!draft7()) failing_unevaluated(schema, json, how, out);
+  if (!old()) failing_unevaluated(schema, json, how, out);
   return out;
 }
 
 void BranchCompiler::failing_combinators(int schema, const Json& json, How how, Branches& out) {
   const std::string where = doc_.where(schema);
   for (const char* keyword : {"$ref", "$dynamicRef", "$recursiveRef"}) {
-    const Json* ref = json.find(keyword);
-    if (!ref || (draft7() && keyword[1] != 'r')) continue;
+    const Json* ref = doc_.keyword(json, keyword);
+    if (!ref || (old() && keyword[1] != 'r')) continue;
     if (keyword[1] == 'r' && keyword[3] == 'c')
       fail(Code::unsupported, doc_.where(schema, keyword), "$recursiveRef cannot be held");
     const int target =
         keyword[1] == 'd' ? doc_.resolve_dynamic(schema, ref->text) : doc_.resolve(schema, ref->text);
     join(out, *branches(literal(target, false), how), where);
-    if (draft7()) return;
+    if (old()) return;
   }
   const auto all_fail = [&](const Json& list, const char* keyword) {
     Branches none{Branch{}};
@@ -137,9 +141,9 @@ void BranchCompiler::failing_combinators(int schema, const Json& json, How how, 
       }
   }
   if (const Json* no = json.find("not")) join(out, *branches(child(schema, *no, "not"), how), where);
-  if (const Json* condition = json.find("if")) {
+  if (const Json* condition = doc_.keyword(json, "if")) {
     const auto arm = [&](const char* keyword, bool holds) {
-      const Json* then = json.find(keyword);
+      const Json* then = doc_.keyword(json, keyword);
       if (!then) return;
       Branches both = *branches(child(schema, *condition, "if", holds), how);
       meet(both, *branches(child(schema, *then, keyword, false), how), where);
@@ -231,13 +235,13 @@ void BranchCompiler::failing_object(int schema, const Json& json, How how, Branc
       b.absent.push_back(name.text);
       out.push_back(b);
     }
-  if (const Json* names = json.find("propertyNames")) {
+  if (const Json* names = doc_.keyword(json, "propertyNames")) {
     b = {};
     b.some_keys.push_back({{}, {}, -1, child(schema, *names, "propertyNames", false), kNothing});
     out.push_back(b);
   }
   for (const char* keyword : {"dependentRequired", "dependentSchemas", "dependencies"}) {
-    const Json* map = json.find(keyword);
+    const Json* map = doc_.keyword(json, keyword);
     if (!map) continue;
     for (const auto& [name, value] : map->members) {
       Branch with;
@@ -260,8 +264,8 @@ void BranchCompiler::failing_object(int schema, const Json& json, How how, Branc
 
 // What stands beside it holds, and something that none of it has looked at does not fulfil it.
 void BranchCompiler::failing_unevaluated(int schema, const Json& json, How how, Branches& out) {
-  const Json* keys = how.type == Type::object ? json.find("unevaluatedProperties") : nullptr;
-  const Json* items = how.type == Type::array ? json.find("unevaluatedItems") : nullptr;
+  const Json* keys = how.type == Type::object ? doc_.keyword(json, "unevaluatedProperties") : nullptr;
+  const Json* items = how.type == Type::array ? doc_.keyword(json, "unevaluatedItems") : nullptr;
   if (!keys && !items) return;
   Json rest;
   rest.kind = Kind::object;

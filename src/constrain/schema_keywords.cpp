@@ -16,7 +16,7 @@ const Decimal kOne = Decimal::integer(1);
 }  // namespace
 
 int64_t BranchCompiler::count(int schema, const Json& json, const char* keyword, int64_t absent) {
-  const Json* value = json.find(keyword);
+  const Json* value = doc_.keyword(json, keyword);
   if (!value) return absent;
   const auto number = value->is(Kind::number) ? Decimal::parse(value->text) : std::nullopt;
   if (!number || number->negative || !is_multiple(*number, kOne))
@@ -30,8 +30,17 @@ int64_t BranchCompiler::count(int schema, const Json& json, const char* keyword,
 
 void BranchCompiler::number_keywords(int schema, const Json& json, Branches& out) {
   NumberRule rule;
-  for (const char* keyword : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}) {
+  const bool draft4 = doc_.dialect() == Dialect::draft4;
+  const auto open = [&](const char* keyword) {  // of draft 4: true beside the bound
     const Json* value = json.find(keyword);
+    if (value && !value->is(Kind::boolean))
+      fail(Code::invalid_argument, doc_.where(schema, keyword),
+           format("{} is neither true nor false, as draft 4 has it", to_text(*value)));
+    return value && value->truth;
+  };
+  for (const char* keyword : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}) {
+    if (draft4 && keyword[0] == 'e') continue;
+    const Json* value = doc_.keyword(json, keyword);
     if (!value) continue;
     const auto number = value->is(Kind::number) ? Decimal::parse(value->text) : std::nullopt;
     if (!number)
@@ -45,9 +54,9 @@ void BranchCompiler::number_keywords(int schema, const Json& json, Branches& out
              format("{} has more than 18 digits", value->text));
       rule.multiples.push_back(*number);
     } else if (name.ends_with("inimum")) {
-      rule.raise(*number, name[0] == 'e');
+      rule.raise(*number, draft4 ? open("exclusiveMinimum") : name[0] == 'e');
     } else {
-      rule.lower(*number, name[0] == 'e');
+      rule.lower(*number, draft4 ? open("exclusiveMaximum") : name[0] == 'e');
     }
   }
   for (Branch& b : out) b.number.add(rule);
@@ -79,10 +88,10 @@ ItemRule BranchCompiler::item_rule(int schema, const Json& json) {
   ItemRule rule;
   const Json* items = json.find("items");
   const bool list = items && items->is(Kind::array);
-  if (list && !draft7())
+  if (list && !old())
     fail(Code::invalid_argument, doc_.where(schema, "items"),
          "is a list of schemas, which draft 2020-12 calls prefixItems");
-  const Json* prefix = list ? items : draft7() ? nullptr : json.find("prefixItems");
+  const Json* prefix = list ? items : old() ? nullptr : json.find("prefixItems");
   if (prefix) {
     if (!prefix->is(Kind::array))
       fail(Code::invalid_argument, doc_.where(schema, "prefixItems"), "is no list");
@@ -90,17 +99,17 @@ ItemRule BranchCompiler::item_rule(int schema, const Json& json) {
       rule.prefix.push_back(child(schema, each, list ? "items" : "prefixItems"));
   }
   if (items && !list) rule.rest = child(schema, *items, "items");
-  if (const Json* more = json.find("additionalItems"); more && list)
+  if (const Json* more = doc_.keyword(json, "additionalItems"); more && list)
     rule.rest = child(schema, *more, "additionalItems");
   return rule;
 }
 
 std::vector<SomeItems> BranchCompiler::contains_rule(int schema, const Json& json) {
-  const Json* item = json.find("contains");
+  const Json* item = doc_.keyword(json, "contains");
   if (!item) return {};
   SomeItems some;
   some.item = child(schema, *item, "contains");
-  if (!draft7()) {
+  if (!old()) {
     some.low = count(schema, json, "minContains", 1);
     some.high = count(schema, json, "maxContains", kUnbounded);
   }
@@ -115,7 +124,7 @@ void BranchCompiler::array_keywords(int schema, const Json& json, How how, Branc
   if (!rule.prefix.empty() || rule.rest != kNothing) b.items.push_back(rule);
   for (const SomeItems& some : contains_rule(schema, json)) {
     if (some.low > 0 || some.high != kUnbounded) b.contains.push_back(some);
-    if (how.track || json.find("unevaluatedItems")) b.seen_contains.push_back(some.item);
+    if (how.track || doc_.keyword(json, "unevaluatedItems")) b.seen_contains.push_back(some.item);
   }
   if (const Json* unique = json.find("uniqueItems")) b.unique = unique->truth;
   b.seen_items = rule.rest != kNothing ? kUnbounded : static_cast<int64_t>(rule.prefix.size());
@@ -127,7 +136,7 @@ void BranchCompiler::array_keywords(int schema, const Json& json, How how, Branc
 KeyRule BranchCompiler::key_rule(int schema, const Json& json) {
   KeyRule rule;
   const auto map_of = [&](const char* keyword) -> const Json* {
-    const Json* map = json.find(keyword);
+    const Json* map = doc_.keyword(json, keyword);
     if (map && !map->is(Kind::object))
       fail(Code::invalid_argument, doc_.where(schema, keyword), "is no object");
     return map;
@@ -162,11 +171,11 @@ void BranchCompiler::object_keywords(int schema, const Json& json, How how, Bran
       b.required.push_back(name.text);
     }
   }
-  if (const Json* names = json.find("propertyNames"))
+  if (const Json* names = doc_.keyword(json, "propertyNames"))
     b.key_texts.push_back(child(schema, *names, "propertyNames"));
   meet(out, {b}, where);
   for (const char* keyword : {"dependentRequired", "dependentSchemas", "dependencies"}) {
-    const Json* map = json.find(keyword);
+    const Json* map = doc_.keyword(json, keyword);
     if (!map) continue;
     for (const auto& [name, value] : map->members) {
       Branch without, with;
@@ -190,7 +199,7 @@ void BranchCompiler::object_keywords(int schema, const Json& json, How how, Bran
 // ---- Unevaluated ----
 
 void BranchCompiler::unevaluated(int schema, const Json& json, How how, Branches& out) {
-  if (const Json* value = json.find("unevaluatedProperties"); value && how.type == Type::object) {
+  if (const Json* value = doc_.keyword(json, "unevaluatedProperties"); value && how.type == Type::object) {
     const Literal rest = child(schema, *value, "unevaluatedProperties");
     for (Branch& b : out) {
       KeyRule rule;
@@ -206,7 +215,7 @@ void BranchCompiler::unevaluated(int schema, const Json& json, How how, Branches
       b.seen_keys.push_back({{}, {}, rest});
     }
   }
-  if (const Json* value = json.find("unevaluatedItems"); value && how.type == Type::array) {
+  if (const Json* value = doc_.keyword(json, "unevaluatedItems"); value && how.type == Type::array) {
     for (Branch& b : out) {
       if (b.seen_items == kUnbounded) continue;
       ItemRule rule;

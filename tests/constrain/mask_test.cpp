@@ -82,6 +82,8 @@ TEST_CASE("masks of schemas offer just what goes on", "[constrain]") {
        R"({"type": "string", "pattern": "^a[^x]*b$"})",
        R"({"enum": ["ab", "abc", 12, true, null]})",
        R"({"type": "number", "minimum": 1})",
+       R"({"$schema": "http://json-schema.org/draft-04/schema#", "items": {"type": "integer"}})",
+       R"({"$schema": "http://json-schema.org/draft-04/schema#", "items": {"not": {"type": "integer"}}})",
        R"({"type": "array", "uniqueItems": true, "items": {"enum": ["a", "ab", "b"]}})",
        R"({"type": "array", "uniqueItems": true, "minItems": 2, "items": {"type": "string"}})",
        R"({"type": "array", "uniqueItems": true, "items": {"type": "object", "properties": {"a": {"type": "string"}}}})",

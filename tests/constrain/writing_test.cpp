@@ -44,6 +44,9 @@ const char* const kSchemas[] = {
     R"({"not": {"type": ["string", "object", "array", "number"]}})",
     R"({"type": "object", "propertyNames": {"pattern": "^[a-c]$"}, "minProperties": 2})",
     R"({"if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "then": {"required": ["b"]}, "type": "object"})",
+    R"({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer", "minimum": 3, "exclusiveMinimum": true})",
+    R"({"$schema": "http://json-schema.org/draft-04/schema#", "not": {"type": "integer"}, "type": "number", "maximum": 9,
+        "minimum": 9})",
 };
 
 // Empty when not whole after 120 bytes more. A random text of at most about `limit` bytes: any offered byte,

@@ -48,7 +48,7 @@ class Grammar:
 
     @classmethod
     def json_schema(cls, schema: Schema, **options: Unpack[GrammarOptions]) -> Grammar:
-        """JSON that fulfils a schema of draft 2020-12 or 7."""
+        """JSON that fulfils a schema of draft 2020-12, 7, 6 or 4."""
         return cls("json_schema", _schema_text(schema), **options)
 
     @classmethod
