@@ -10,25 +10,17 @@ using namespace probe;
 constexpr std::string_view kUser = "PROBEUSER", kText = "PROBETEXT", kReason = "PROBEREASON";
 constexpr int64_t kProbeTime = 1722002709;
 
+// Parsed, since code that builds them takes many times the bytes.
+constexpr const char* kTools = R"([{"type": "function", "function": {"name": "probe_tool",
+  "description": "a tool", "parameters": {"type": "object", "properties": {
+    "probe_key": {"type": "string", "description": "a text"},
+    "probe_number": {"type": "integer", "description": "a number"}}, "required": ["probe_key"]}}}])";
+constexpr const char* kArguments = R"({"probe_key":"PROBEVALUE","probe_number":7})";
+constexpr const char* kCall = R"({"id": "", "type": "function", "function": {"name": "probe_tool"}})";
+
 Json text(std::string_view s) { return Json::of_string(s); }
-Json object(Json::Members members) { return Json::of_object(std::move(members)); }
 Json array(std::vector<Json> items) { return Json::of_array(std::move(items)); }
-
-std::string key() { return std::string(kKey); }
-std::string number_key() { return std::string(kNumber); }
-
-Json tools() {
-  const Json words = object({{"type", text("string")}, {"description", text("a text")}});
-  const Json number = object({{"type", text("integer")}, {"description", text("a number")}});
-  const Json parameters = object({{"type", text("object")},
-                                  {"properties", object({{key(), words}, {number_key(), number}})},
-                                  {"required", array({text(kKey)})}});
-  const Json function =
-      object({{"name", text(kTool)}, {"description", text("a tool")}, {"parameters", parameters}});
-  return array({object({{"type", text("function")}, {"function", function}})});
-}
-
-Json arguments() { return object({{key(), text(kValue)}, {number_key(), Json::of_number("7")}}); }
+Json parsed(const char* json) { return parse_json(json, "probe"); }
 
 bool are_arguments(const Json& j) {
   const Json *value = j.find(kKey), *number = j.find(kNumber);
@@ -37,21 +29,25 @@ bool are_arguments(const Json& j) {
 }
 
 Json turn_of(std::string_view role, Json content) {
-  return object({{"role", text(role)}, {"content", std::move(content)}});
+  Json turn = Json::of_object({});
+  turn.member("role") = text(role);
+  turn.member("content") = std::move(content);
+  return turn;
 }
 Json user_turn() { return turn_of("user", text(kUser)); }
 
 // An assistant's turn with calls.
 Json calling_turn(const Json& content, bool as_text, bool with_reasoning, int n_calls = 1) {
-  const Json call =
-      object({{"name", text(kTool)}, {"arguments", as_text ? text(to_text(arguments())) : arguments()}});
   Json turn = turn_of("assistant", content);
   if (with_reasoning)
     for (const char* name : {"reasoning_content", "reasoning", "thinking"}) turn.member(name) = text(kReason);
   std::vector<Json> calls;
-  for (int i = 1; i <= n_calls; ++i)
-    calls.push_back(
-        object({{"id", text(format("probe000{}", i))}, {"type", text("function")}, {"function", call}}));
+  for (int i = 1; i <= n_calls; ++i) {
+    Json call = parsed(kCall);
+    call.member("id") = text(format("probe000{}", i));
+    call.member("function").member("arguments") = as_text ? text(kArguments) : parsed(kArguments);
+    calls.push_back(std::move(call));
+  }
   turn.member("tool_calls") = array(std::move(calls));
   return turn;
 }
@@ -65,7 +61,7 @@ class Prober {
     AnswerFormat out;
     // Some take no tools, or not in the form that others do, and write calls all the same.
     for (const bool with_tools : {true, false}) {
-      tools_ = with_tools ? tools() : Json{};
+      tools_ = with_tools ? parsed(kTools) : Json{};
       if (!out.tools) find_tools(out);
     }
     if (!out.tools && out.unknown.empty()) {
@@ -85,11 +81,11 @@ class Prober {
  private:
   // `thinking`: what is said of it, if anything is.
   std::string render(std::vector<Json> messages, bool prompt, std::optional<bool> thinking = std::nullopt) {
-    Json context = object({{"messages", array(std::move(messages))},
-                           {"add_generation_prompt", Json::of_boolean(prompt)},
-                           {"bos_token", text("")},
-                           {"eos_token", text("")},
-                           {"tools", tools_}});
+    Json context = Json::of_object({});
+    context.member("messages") = array(std::move(messages));
+    context.member("add_generation_prompt") = Json::of_boolean(prompt);
+    context.member("bos_token") = context.member("eos_token") = text("");
+    context.member("tools") = tools_;
     if (thinking)
       for (const char* name : {"enable_thinking", "thinking"})
         context.member(name) = Json::of_boolean(*thinking);
@@ -148,7 +144,7 @@ class Prober {
 
   // The dialect that reads the call back; `cut`: though the template leaves the end of all calls out.
   static const Dialect* reader_of(std::string_view turn, const std::string& prompt, bool cut) {
-    const auto schemas = std::make_shared<const ToolSchemas>(to_text(tools()));
+    const auto schemas = std::make_shared<const ToolSchemas>(kTools);
     const Dialect* other = nullptr;
     for (const Dialect& d : dialects()) {
       AnswerFormat format;
@@ -186,7 +182,7 @@ class Prober {
 
   // Content in parts must come out as its text alone.
   bool takes_parts() {
-    const Json parts = array({object({{"type", text("text")}, {"text", text(kUser)}})});
+    const Json parts = parsed(R"([{"type": "text", "text": "PROBEUSER"}])");
     const std::string plain = render({user_turn()}, true);
     return !plain.empty() && render({turn_of("user", parts)}, true) == plain;
   }
