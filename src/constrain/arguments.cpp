@@ -126,13 +126,15 @@ class ArgumentsMatcher : public Matcher {
           open.mode = Mode::open;
           open.argument = a;
           open.done = t.done | bit(a);
-          spell(std::move(open), opening(open), byte);
+          const std::string& text = opening(open);
+          spell(std::move(open), text, byte);
         }
         return;
       case Mode::open:
-        return spell(std::move(t), opening(t), byte);
-      case Mode::end:
-        return spell(std::move(t), of(t).end, byte);
+      case Mode::end: {
+        const std::string& text = t.mode == Mode::open ? opening(t) : of(t).end;
+        return spell(std::move(t), text, byte);
+      }
       case Mode::value:
         if (takes(t, byte)) add(std::move(t));
     }

@@ -60,7 +60,7 @@ constexpr Row kRows[] = {
     {"MiMo-VL", "hermes", ""},
     {"MiniMax-M1", "minimax-m1", ""},
     {"MiniMax-M2", "minimax-m2", "think"},
-    {"MiniMax-M3", "?", "minimax-m3"},
+    {"MiniMax-M3", "minimax-m3", "minimax-m3"},
     {"Mistral-Small-3.2-24B-Instruct-2506", "mistral", ""},
     {"NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "qwen3-coder", "think"},
     {"NVIDIA-Nemotron-Nano-v2", "nemotron-nano-v2", "think"},

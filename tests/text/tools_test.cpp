@@ -254,6 +254,52 @@ TEST_CASE("values between tags take their types from the tool", "[tools]") {
   CHECK(arguments("other", "s", "twelve") == "twelve");
 }
 
+TEST_CASE("structures between tags are read by the tool's schema", "[tools]") {
+  const std::string ns = "]<]minimax[>[";
+  const auto schemas = std::make_shared<const ToolSchemas>(R"([{"name": "f", "parameters": {"properties": {
+      "o": {"$ref": "#/$defs/o"}, "l": {"type": "array", "items": {"type": "string"}}, "s": {"type": "string"},
+      "n": {"type": "integer"}}, "$defs": {"o": {"type": "object", "properties": {"item": {"type": "string"},
+      "deep": {"type": "array", "items": {"$ref": "#/$defs/o"}}, "n": {"type": ["integer", "null"]}}}}}}])");
+  const auto tag = [&](const std::string& key, const std::string& value) {
+    return ns + "<" + key + ">" + value + ns + "</" + key + ">";
+  };
+  const auto read = [&](const std::string& arguments) {
+    AnswerFormat format;
+    format.tools = find_dialect("minimax-m3");
+    return whole(AnswerReader(format, schemas, ReasoningUse::apart, 0, ""),
+                 ns + "<tool_call>\n" + ns + "<invoke name=\"f\">" + arguments + ns + "</invoke>\n" + ns +
+                     "</tool_call>");
+  };
+  const auto value = [&](const std::string& arguments) {
+    const Streamed got = read(arguments);
+    CHECK(got.errors.empty());
+    REQUIRE(got.arguments.size() == 1);
+    return json::parse(got.arguments[0]);
+  };
+  CHECK(value("") == json::object());
+  CHECK(value(tag("s", "12") + tag("n", "12") + "\n" + tag("x", "12")) ==
+        json({{"s", "12"}, {"n", 12}, {"x", 12}}));
+  CHECK(value(tag("l", tag("item", "1") + tag("item", ""))) == json({{"l", {"1", ""}}}));
+  CHECK(value(tag("l", "") + tag("o", "") + tag("s", "")) ==
+        json({{"l", json::array()}, {"o", json::object()}, {"s", ""}}));
+  CHECK(value(tag("o", tag("item", "5"))) == json({{"o", {{"item", "5"}}}}));
+  CHECK(value(tag("o", tag("deep", tag("item", tag("n", "5") + tag("item", "x")) + tag("item", "")))) ==
+        json({{"o", {{"deep", {{{"n", 5}, {"item", "x"}}, json::object()}}}}}));
+  CHECK(value(tag("x", tag("item", tag("a", "1")))) == json({{"x", {{{"a", 1}}}}}));
+  CHECK(value(tag("s", "a < b\n</s> \"q\"")) == json({{"s", "a < b\n</s> \"q\""}}));
+  for (const std::string& wrong : {ns + "<s>a" + ns + "</t>", tag("l", "x" + tag("item", "1")),
+                                   tag("l", tag("item", "1") + "x"), tag("l", ns + "<item>1" + ns + "</itm>"),
+                                   tag("l", tag("item", "1") + tag("other", "1")), tag("", "x")}) {
+    CAPTURE(wrong);
+    CHECK(read(wrong).errors.size() == 1);
+  }
+  std::string deep = "1";
+  for (int i = 0; i < 60; ++i) deep = tag("a", deep);
+  CHECK(read(deep).errors.empty());
+  for (int i = 0; i < 60; ++i) deep = tag("a", deep);
+  CHECK(read(deep).errors.size() == 1);
+}
+
 TEST_CASE("reasoning is kept, dropped or passed", "[tools]") {
   const std::string text = "<think>\nHm.\n</think>\n\nYes.";
   const auto read = [&](ReasoningUse use, const std::string& prompt, const std::string& answer) {

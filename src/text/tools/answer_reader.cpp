@@ -231,6 +231,9 @@ bool AnswerReader::met(Cursor& in, const Mark& mark) {
     case Form::tagged:
       reader = make_tagged_calls(d, *schemas_);
       break;
+    case Form::nested:
+      reader = make_nested_calls(d, *schemas_);
+      break;
     case Form::python:
       reader = make_python_calls(d, *schemas_, true);
       break;

@@ -66,7 +66,7 @@ void json_shape(const Dialect& d, const Json* parameters, CallShape& out) {
 
 // ---- Arguments one by one ----
 
-[[noreturn]] void refuse(const Dialect& d, std::string why) {
+[[noreturn]] void refuse(const Dialect& d, const char* why) {
   fail(Code::unsupported, kChoice, format("the calls of the form \"{}\" cannot be held: {}", d.name, why));
 }
 
@@ -231,6 +231,7 @@ bool tells_types(const Dialect& d) { return d.type_end.empty() || d.key_end.ends
 void written_shape(const AnswerFormat& format_of, const Json* parameters, const ToolSchemas& schemas,
                    CallShape& out) {
   const Dialect& d = *format_of.tools;
+  if (d.form == Form::nested) refuse(d, "structures are spelled by tags");
   if (!tells_types(d)) refuse(d, "keys tell the values' types");
   Pieces p = pieces_of(d, format_of.written);
   split_ends(d, p);

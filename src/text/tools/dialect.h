@@ -10,6 +10,7 @@ enum class Form : uint8_t {
   json,     // {"name": …, "arguments": {…}}, one or a list
   named,    // the name between markers, then the arguments as JSON
   tagged,   // the name, then each argument between tags of its own
+  nested,   // the name, then each argument between tags that bear its key, with tags within for structures
   python,   // [name(key=value, …), …], or without the brackets, a call a line
   braces,   // name{key:value,…}, with texts between marks of their own
   harmony,  // messages with channels and recipients (gpt-oss)
@@ -40,7 +41,7 @@ struct Dialect {
   std::string_view name_rest_end = {};  // what follows name_end up to this says nothing
   std::string_view content_name = {};   // this name's "call" is text for the user
   bool numbered_name = false;           // "functions.NAME:0", which is the id as well
-  // tagged
+  // tagged; of nested: around a key, with a '/' before it where it ends
   std::string_view key_begin = {}, key_end = {};
   std::string_view type_end = {};  // behind the key up to this: "true" or "string" for texts, else JSON
   std::string_view value_begin = {}, value_end = {};

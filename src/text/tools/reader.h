@@ -44,6 +44,7 @@ class CallReader {
 std::unique_ptr<CallReader> make_json_calls(const Dialect& dialect);
 std::unique_ptr<CallReader> make_named_calls(const Dialect& dialect);
 std::unique_ptr<CallReader> make_tagged_calls(const Dialect& dialect, const ToolSchemas& schemas);
+std::unique_ptr<CallReader> make_nested_calls(const Dialect& dialect, const ToolSchemas& schemas);
 // `marked`: behind the section's marker, which then ends it too.
 std::unique_ptr<CallReader> make_python_calls(const Dialect& dialect, const ToolSchemas& schemas,
                                               bool marked);

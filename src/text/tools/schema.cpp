@@ -117,23 +117,34 @@ ToolSchemas::ToolSchemas(std::string_view text) {
     const Json* name = tool->find("name");
     if (!name || !name->is(Json::Kind::string))
       fail(Code::invalid_argument, format("tools[{}]", i), "has no name");
-    auto& arguments = tools_[name->text];
-    for (const char* key : {"parameters", "input_schema", "inputSchema"}) {
-      const Json* schema = tool->find(key);
-      const Json* properties = schema ? schema->find("properties") : nullptr;
-      if (!properties) continue;
-      for (const auto& [argument, property] : properties->members)
-        arguments[argument] = types_of(property, *schema);
-    }
+    Json& parameters = tools_[name->text];
+    for (const char* key : {"parameters", "input_schema", "inputSchema"})
+      if (const Json* schema = tool->find(key); schema && schema->find("properties")) parameters = *schema;
   }
 }
 
-TypeSet ToolSchemas::type(std::string_view tool, std::string_view argument) const {
+SchemaPlace ToolSchemas::place(std::string_view tool, std::string_view argument) const {
   const auto found = tools_.find(tool);
-  if (found == tools_.end()) return 0;
-  const auto type = found->second.find(argument);
-  return type == found->second.end() ? 0 : type->second;
+  return found == tools_.end() ? SchemaPlace() : SchemaPlace(&found->second, &found->second).member(argument);
 }
+
+SchemaPlace::SchemaPlace(const Json* at, const Json* root) : at_(at), root_(root) {
+  constexpr int kMostHops = 16;
+  for (int hops = 0; at_ && hops < kMostHops; ++hops) {
+    const Json* reference = at_->find("$ref");
+    if (!reference || !reference->is(Json::Kind::string)) return;
+    at_ = pointed(*root_, reference->text);
+  }
+}
+
+TypeSet SchemaPlace::types() const { return at_ ? types_of(*at_, *root_) : TypeSet{0}; }
+
+SchemaPlace SchemaPlace::member(std::string_view key) const {
+  const Json* properties = at_ ? at_->find("properties") : nullptr;
+  return properties ? SchemaPlace(properties->find(key), root_) : SchemaPlace();
+}
+
+SchemaPlace SchemaPlace::item() const { return at_ ? SchemaPlace(at_->find("items"), root_) : SchemaPlace(); }
 
 namespace {
 

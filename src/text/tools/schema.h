@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/json.h"
+
 namespace ingle::text {
 
 enum TypeBit : uint8_t {
@@ -19,16 +21,32 @@ enum TypeBit : uint8_t {
 };
 using TypeSet = uint8_t;  // 0: not known
 
+// A schema in its document; may be nowhere, where all types are unknown.
+class SchemaPlace {
+ public:
+  SchemaPlace() = default;
+  SchemaPlace(const Json* at, const Json* root);
+  TypeSet types() const;
+  SchemaPlace member(std::string_view key) const;  // of an object
+  SchemaPlace item() const;                        // of an array
+
+ private:
+  const Json *at_ = nullptr, *root_ = nullptr;
+};
+
 class ToolSchemas {
  public:
   ToolSchemas() = default;
   // [{"type": "function", "function": {"name", "parameters"}}, …], or their inner objects alone. Empty: none.
   // Throws Code::invalid_argument for what is no such list.
   explicit ToolSchemas(std::string_view json);
-  TypeSet type(std::string_view tool, std::string_view argument) const;
+  TypeSet type(std::string_view tool, std::string_view argument) const {
+    return place(tool, argument).types();
+  }
+  SchemaPlace place(std::string_view tool, std::string_view argument) const;
 
  private:
-  std::map<std::string, std::map<std::string, TypeSet, std::less<>>, std::less<>> tools_;
+  std::map<std::string, Json, std::less<>> tools_;  // their parameters
 };
 
 // A value as it stands between tags, as JSON: what the types allow, and a string when nothing else fits.

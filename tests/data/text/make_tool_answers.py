@@ -57,6 +57,7 @@ ROWS = [
     ("google-gemma-4-31B-it", "gemma4", "gemma4", False, False, True),
     ("openai-gpt-oss-120b", "harmony", "harmony", False, False, True),
     ("meta-llama-Llama-3.3-70B-Instruct", "llama3", "", False, False, False),
+    ("MiniMax-M3", "minimax-m3", "minimax-m3", False, True, True),
     ("unsloth-Apriel-1.5", "hunyuan-a13b", "", False, False, False),
 ]
 # Of templates/ beside this file.
