@@ -11,7 +11,7 @@ int main(int argc, char** argv) try {
   ingle::Session session(model);
   session.feed_chat({&question, 1});
   session.begin({.max_tokens = 256});
-  ingle::Sampler sampler;
+  ingle::Sampler sampler({.temperature = 0});  // the likeliest token each time
   for (ingle::TokenEvent event; event.finish == ingle::Finish::none;) {
     event = session.next(sampler);
     std::cout << event.text << std::flush;

@@ -35,6 +35,9 @@ ChatTemplate ChatTemplate::load(const std::string& path) {
     if (!own) fail(Code::unsupported, path, "the model has no chat template");
     return ChatTemplate(text::ChatTemplate::compile(*own, path), true);
   }
+  if (path.ends_with(".gguf"))
+    fail(Code::corrupt, path,
+         "does not start with 'GGUF', as its name says, and is not taken for a template");
   if (file->size() > kMaxSourceBytes)
     fail(Code::unsupported, path,
          format("a template of {} bytes, expected at most {}", file->size(), kMaxSourceBytes));

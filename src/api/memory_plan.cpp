@@ -50,7 +50,7 @@ MemoryPlan plan_memory(const Runtime& runtime, const std::string& path, const Mo
     fail(Code::unsupported, "option backend",
          format("what a plug-in ({}) takes is not known", backend->name()));
   const formats::CheckpointPtr file = formats::open_checkpoint(path, quant::dtype_table());
-  if (file->tensors().empty()) fail(Code::unsupported, file->name(), "holds a vocabulary only, no weights");
+  if (file->tensors().empty()) fail(Code::unsupported, file->name(), "holds no weights");
   auto plan = std::make_shared<backends::Plan>(
       graph::expand(models::build_plan(file, state_type_of(model.state_type, *backend)),
                     [&](const Op& op) { return backend->takes(op); }));

@@ -71,7 +71,7 @@ void compile_template(std::string source, Model::Impl& model) {
 
 Model load_checkpoint(const Runtime& runtime, const formats::CheckpointPtr& file,
                       const ModelOptions& options) {
-  if (file->tensors().empty()) fail(Code::unsupported, file->name(), "holds a vocabulary only, no weights");
+  if (file->tensors().empty()) fail(Code::unsupported, file->name(), "holds no weights");
   const auto begin = [&] {  // what comes next takes a while, and is not told of in between
     if (options.progress && !options.progress(0))
       fail(Code::cancelled, file->name(), "loading was cancelled");

@@ -34,20 +34,27 @@ const quant::QuantFormat& fitting(const quant::QuantFormat& wanted, int64_t k) {
 // Only matrices of at least two rows are rewritten; norms, biases and other vectors keep their bits.
 bool is_matrix(const formats::TensorInfo& t) { return t.shape.rank() >= 2 && t.shape.rows() > 1; }
 
+// Calls before(rows done) often enough that what it throws is soon thrown.
 void encode_tensor(ThreadPool& pool, const quant::QuantWeight& from, const quant::QuantFormat& to,
-                   std::vector<std::byte>& out) {
+                   std::vector<std::byte>& out, const std::function<void(int64_t)>& before) {
+  constexpr int64_t kAtOnce = int64_t{1} << 20;  // values
   const int64_t rows = from.rows(), k = from.cols();
   const auto row_bytes = static_cast<size_t>(k / to.dtype.block_elems) * to.dtype.block_bytes;
   const size_t start = out.size();
   out.resize(start + static_cast<size_t>(rows) * row_bytes);
-  std::atomic<int64_t> next{0};
-  pool.run([&](int) {
-    std::vector<float> values(static_cast<size_t>(k));
-    for (int64_t r; (r = next.fetch_add(1)) < rows;) {
-      from.format->decode_rows(from, r, 1, values.data());
-      to.encode_row(values.data(), k, nullptr, out.data() + start + static_cast<size_t>(r) * row_bytes);
-    }
-  });
+  const int64_t step = std::max<int64_t>(1, kAtOnce / k);
+  for (int64_t done = 0; done < rows; done += step) {
+    before(done);
+    const int64_t end = std::min(done + step, rows);
+    std::atomic<int64_t> next{done};
+    pool.run([&](int) {
+      std::vector<float> values(static_cast<size_t>(k));
+      for (int64_t r; (r = next.fetch_add(1)) < end;) {
+        from.format->decode_rows(from, r, 1, values.data());
+        to.encode_row(values.data(), k, nullptr, out.data() + start + static_cast<size_t>(r) * row_bytes);
+      }
+    });
+  }
 }
 
 // Also by another path or a link: the input may be mapped, and is the user's only copy.
@@ -79,15 +86,20 @@ void quantize(const Runtime& runtime, const std::string& from, const std::string
   }
   const size_t n = tensors.size();
   formats::write_gguf(to, meta, tensors, quant::dtype_table(), [&](size_t i, std::vector<std::byte>& out) {
-    if (progress && !progress(static_cast<float>(i) / static_cast<float>(n)))
-      fail(Code::cancelled, to, "quantising was cancelled");
     const formats::TensorInfo& t = file->tensors()[i];
+    const auto tell = [&](int64_t rows) {
+      const float of_tensor =
+          static_cast<float>(rows) / static_cast<float>(std::max<int64_t>(t.shape.rows(), 1));
+      if (progress && !progress((static_cast<float>(i) + of_tensor) / static_cast<float>(n)))
+        fail(Code::cancelled, to, "quantising was cancelled");
+    };
+    tell(0);
     std::vector<std::byte> scratch;
     const TensorView view = file->view(t, scratch);
     if (!target[i])
       out.insert(out.end(), view.data, view.data + view.bytes);
     else
-      encode_tensor(*runtime.impl()->pool, quant::block_weight(view, t.name), *target[i], out);
+      encode_tensor(*runtime.impl()->pool, quant::block_weight(view, t.name), *target[i], out, tell);
     file->forget(t);
   });
   if (progress) progress(1);

@@ -58,8 +58,10 @@ struct Subject {
 Series batch_rates(const Model& model, int n, int64_t prompt, int64_t gen, int runs) {
   std::vector<Session> sessions;
   std::vector<Session*> all;
+  sessions.reserve(static_cast<size_t>(n));  // an interrupt may reach for one
   for (int s = 0; s < n; ++s) {
     sessions.emplace_back(model);
+    const InterruptScope reading(&sessions.back());
     sessions.back().feed(tokens_from(model, s, prompt));
   }
   all.reserve(sessions.size());
@@ -70,6 +72,7 @@ Series batch_rates(const Model& model, int n, int64_t prompt, int64_t gen, int r
     InterruptScope::check();
     const double s = seconds([&] {
       for (int64_t i = 0; i < gen; ++i) {
+        InterruptScope::check();
         for (int k = 0; k < n; ++k) next[static_cast<size_t>(k)] = token_at(model, prompt + i + k);
         for (const std::exception_ptr& error : Batch::feed(all, next))
           if (error) std::rethrow_exception(error);
@@ -90,10 +93,14 @@ int latency(const BenchFlags& flags) {
   for (int run = -1; run < flags.runs; ++run) {  // the first one warms up
     InterruptScope::check();
     Session reader(model);
-    const double p = seconds([&] { reader.feed(tokens_from(model, 0, flags.prompt)); });
+    const double p = seconds([&] {
+      const InterruptScope reading(&reader);
+      reader.feed(tokens_from(model, 0, flags.prompt));
+    });
     Session writer(model);
     const double g = seconds([&] {
       for (int64_t i = 0; i < flags.gen; ++i) {
+        InterruptScope::check();
         const TokenId id = token_at(model, i);
         writer.feed({&id, 1});
       }
@@ -134,7 +141,7 @@ int latency(const BenchFlags& flags) {
   on.print();
   std::printf("load     %8.3f s, peak memory %.0f MiB\n", on.load_s, peak);
   const auto line = [](const std::string& name, const Series& rates) {
-    std::printf("%-8s %8.1f tokens/s, %s\n", name.c_str(), rates.median(), rates.spread().dump().c_str());
+    std::printf("%-8s %8.1f tokens/s, %s\n", name.c_str(), rates.median(), rates.range(1).c_str());
   };
   line("prefill", prefill);
   line("decode", decode);
@@ -155,7 +162,7 @@ int throughput(const BenchFlags& flags) {
     out[key + "_spread"] = rates.spread();
     if (!flags.common.json)
       std::printf("%3d sequences %8.1f tokens/s, %6.1f each, %s\n", n, rates.median(), rates.median() / n,
-                  rates.spread().dump().c_str());
+                  rates.range(1).c_str());
   }
   if (flags.common.json) print_json(out);
   return kOk;
@@ -174,6 +181,7 @@ struct Starts {
       const double s = seconds([&] {
         on.emplace(flags);
         Session session(*on->model);
+        const InterruptScope reading(&session);
         session.feed(tokens_from(*on->model, 0, flags.prompt));
       });
       load.values.push_back(on->load_s);
@@ -189,8 +197,8 @@ struct Starts {
                 {prefix + "first_token_s_spread", first.spread()}});
   }
   void print(const char* name) const {
-    std::printf("%-12s %8.3f s, %s; first token %8.3f s, %s\n", name, load.median(),
-                load.spread().dump().c_str(), first.median(), first.spread().dump().c_str());
+    std::printf("%-12s %8.3f s, %s; first token %8.3f s, %s\n", name, load.median(), load.range(3).c_str(),
+                first.median(), first.range(3).c_str());
   }
 };
 

@@ -160,7 +160,7 @@ int cancel(const CancelFlags& flags) {
       std::printf("%-8s had ended by itself each time\n", name);
     else
       std::printf("%-8s ends %6.1f ms after a cancel, %s in %zu runs\n", name, series.median(),
-                  series.spread().dump().c_str(), series.values.size());
+                  series.range(2).c_str(), series.values.size());
   return kOk;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 namespace ingle::cli {
@@ -39,6 +40,13 @@ double Series::median() const {
 Json Series::spread() const {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   return Json::array({*low, *high});
+}
+
+std::string Series::range(int decimals) const {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f to %.*f", decimals, *low, decimals, *high);
+  return text;
 }
 
 double peak_rss_mib() {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "json_out.h"
@@ -13,7 +14,8 @@ double seconds(const std::function<void()>& f);
 struct Series {  // one figure of several runs
   std::vector<double> values;
   double median() const;
-  Json spread() const;  // [lowest, highest]
+  Json spread() const;                    // [lowest, highest]
+  std::string range(int decimals) const;  // the same for people
 };
 
 double peak_rss_mib();  // of this process so far

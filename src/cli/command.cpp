@@ -1,6 +1,7 @@
 #include "command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -14,12 +15,37 @@ Option Option::separator(char c) const { return Option(option_->delimiter(c)); }
 Option Option::type_name(const std::string& name) const { return Option(option_->type_name(name)); }
 Option Option::environment(const std::string& variable) const { return Option(option_->envname(variable)); }
 Option Option::one_of(const std::vector<std::string>& values) const {
-  return Option(option_->check(CLI::IsMember(values)));
+  std::string all, words;
+  for (const std::string& v : values) {
+    all += (all.empty() ? "" : ",") + v;
+    words += (words.empty() ? "" : ", ") + v;
+  }
+  return Option(option_->check(CLI::Validator(
+      [values, words](const std::string& text) {
+        const bool known = std::find(values.begin(), values.end(), text) != values.end();
+        return known ? std::string() : "is '" + text + "', expected one of " + words;
+      },
+      "{" + all + "}")));
 }
 Option Option::range(int64_t low, int64_t high) const {
-  return Option(option_->check(CLI::Range(low, high)));
+  const std::string ends = std::to_string(low) + " to " + std::to_string(high);
+  return Option(option_->check(CLI::Validator(
+      [low, high, ends](const std::string& text) {
+        int64_t value = 0;
+        const bool whole = CLI::detail::lexical_cast(text, value);
+        return whole && value >= low && value <= high ? std::string() : "is '" + text + "', expected " + ends;
+      },
+      ends)));
 }
-Option Option::not_negative() const { return Option(option_->check(CLI::NonNegativeNumber)); }
+Option Option::not_negative() const {
+  return Option(option_->check(CLI::Validator(
+      [](const std::string& text) {
+        double value = 0;
+        const bool good = CLI::detail::lexical_cast(text, value) && value >= 0;
+        return good ? std::string() : "is '" + text + "', expected a number, 0 or more";
+      },
+      "NONNEGATIVE")));
+}
 size_t Option::count() const { return option_->count(); }
 
 Command Command::command(const std::string& name, const std::string& help) const {
@@ -124,6 +150,19 @@ std::vector<CommandInfo> Command::describe() const {
   return out;
 }
 
+namespace {
+
+// The parser's "Could not convert: --runs = many" in the words of our own errors. Only numbers are converted.
+std::string with_expected(const std::string& text) {
+  const std::string begin = "Could not convert: ", middle = " = ";
+  const size_t at = text.find(middle);
+  if (!text.starts_with(begin) || at == std::string::npos) return text;
+  return text.substr(begin.size(), at - begin.size()) + ": is '" + text.substr(at + middle.size()) +
+         "', expected a number";
+}
+
+}  // namespace
+
 CommandLine::CommandLine(const std::string& name, const std::string& help, const std::string& version)
     : app_(std::make_unique<CLI::App>(help, name)) {
   app_->set_version_flag("--version", version);
@@ -144,7 +183,7 @@ Parsed CommandLine::parse(int argc, const char* const* argv) {
       return out;
     }
     out.kind = Parsed::Kind::wrong;
-    out.text = e.what();
+    out.text = with_expected(e.what());
     out.too_many = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
     out.help = app_->help();  // of the last command that was understood
     const CLI::App* last = app_.get();

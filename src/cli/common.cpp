@@ -119,7 +119,9 @@ void open_missing_descriptors() {
 namespace {
 
 [[noreturn]] void fail_with_errno(const std::string& where, int number) {
-  throw Error(Code::io, where, "cannot be read: " + std::generic_category().message(number));
+  const bool absent = number == ENOENT || number == ENOTDIR;
+  throw Error(absent ? Code::not_found : Code::io, where.empty() ? "''" : where,
+              "cannot be read: " + std::generic_category().message(number));
 }
 
 std::string read_to_end(int fd, const std::string& where) {

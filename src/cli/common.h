@@ -45,9 +45,10 @@ void add_common(Command command, Common& common);  // threads, kernel, quiet, ve
 void add_loading(Command command, Common& common);
 void add_cache(Command command, Common& common);
 Option add_json(Command command, bool& json);
-// A whole number that may be written 8k or 2M (of 1024 and 1024²), checked against [low, high].
+// A whole number that may be written 8k or 2M (of 1024 and 1024²), checked against [low, high]; `variable` of
+// the environment, where there is one, says it where the command line does not.
 Option add_count(Command command, const std::string& name, int64_t& value, const std::string& help,
-                 int64_t low, int64_t high = int64_t{1} << 40);
+                 int64_t low, int64_t high = int64_t{1} << 40, const char* variable = nullptr);
 
 struct SamplingFlags {
   SamplerOptions options;

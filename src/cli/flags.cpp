@@ -9,8 +9,7 @@
 namespace ingle::cli {
 
 void add_threads(Command command, Common& common) {
-  add_count(command, "-t,--threads", common.threads, "Threads; 0: one per core", 0, 256)
-      .environment("INGLE_THREADS");
+  add_count(command, "-t,--threads", common.threads, "Threads; 0: one per core", 0, 256, "INGLE_THREADS");
 }
 
 void add_common(Command command, Common& common) {
@@ -78,23 +77,27 @@ bool parse_whole(const std::string& text, T& out) {
 }  // namespace
 
 Option add_count(Command command, const std::string& name, int64_t& value, const std::string& help,
-                 int64_t low, int64_t high) {
-  return command
-      .option(
-          name,
-          [&value, name, low, high](const std::string& text) {
-            const std::string flag = name.substr(name.rfind(',') + 1);
-            int64_t number = 0;
-            if (!parse_count(text, number))
-              throw Error(Code::invalid_argument, flag,
-                          "'" + text + "' is not a whole number, such as 512 or 8k");
-            if (number < low || number > high)
-              throw Error(Code::invalid_argument, flag,
-                          "is " + text + ", expected " + std::to_string(low) + " to " + size_text(high));
-            value = number;
-          },
-          help)
-      .type_name("N");
+                 int64_t low, int64_t high, const char* variable) {
+  const Option option =
+      command
+          .option(
+              name,
+              [&value, name, low, high, variable](const std::string& text) {
+                const char* outside = variable ? std::getenv(variable) : nullptr;
+                const std::string where =
+                    outside && outside == text ? variable : name.substr(name.rfind(',') + 1);
+                int64_t number = 0;
+                if (!parse_count(text, number))
+                  throw Error(Code::invalid_argument, where,
+                              "'" + text + "' is not a whole number, such as 512 or 8k");
+                if (number < low || number > high)
+                  throw Error(Code::invalid_argument, where,
+                              "is " + text + ", expected " + std::to_string(low) + " to " + size_text(high));
+                value = number;
+              },
+              help)
+          .type_name("N");
+  return variable ? option.environment(variable) : option;
 }
 
 void add_session(Command command, int64_t& context, int64_t& chunk) {
@@ -112,6 +115,12 @@ std::vector<std::string> split(const std::string& text) {
     at = end + 1;
   }
   return parts;
+}
+
+std::string flag_of(std::string key) {
+  if (key == "temperature") return "--temp";
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + key;
 }
 
 void add_list(Command command, const std::string& flag, const OptionInfo& o, SamplingFlags& f) {
@@ -157,10 +166,7 @@ void add_sampling(Command command, SamplingFlags& f) {
   // The names, ranges and help of the sampler's options come from the library's own table.
   for (const OptionInfo& o : Sampler::options()) {
     const std::string key(o.key);
-    std::string flag = "--" + key;
-    for (char& c : flag)
-      if (c == '_') c = '-';
-    if (key == "temperature") flag = "--temp,--temperature";
+    const std::string flag = key == "temperature" ? "--temp,--temperature" : flag_of(key);
     if (key == "seed") {  // every 64-bit seed is good, and a double could not hold it
       command
           .option(
@@ -182,7 +188,15 @@ void add_sampling(Command command, SamplingFlags& f) {
     }
     command
         .option(
-            flag, [&f, key](const double& v) { Sampler::set(f.options, key, v); }, std::string(o.help))
+            flag,
+            [&f, key](const double& v) {
+              try {
+                Sampler::set(f.options, key, v);
+              } catch (const Error& e) {
+                throw Error(e.code(), flag_of(key), e.message(), e.hint());
+              }
+            },
+            std::string(o.help))
         .type_name(o.type == "int" ? "INT" : "FLOAT");
   }
   command.option("--logit-bias", f.bias, "ID=VALUE added to an id's logit; -inf bans it; may be repeated")
@@ -233,9 +247,12 @@ Sampler make_sampler(const SamplingFlags& flags, const Model* model) {
   try {
     return Sampler(options);
   } catch (const Error& e) {
-    if (e.code() != Code::not_found) throw;
-    throw Error(Code::invalid_argument, e.where(), e.message(),
-                e.hint());  // no file: a stage's name is wrong
+    if (e.code() == Code::out_of_memory) throw;
+    // In the command line's names; and what is not found is no file but a stage.
+    std::string where = e.where();
+    for (const OptionInfo& o : Sampler::options())
+      if (where == o.key) where = flag_of(where);
+    throw Error(Code::invalid_argument, where, e.message(), e.hint());
   }
 }
 

@@ -38,7 +38,7 @@ int run_command_line(int argc, char** argv) {
   app.footer(
       "Examples:\n  ingle run model.gguf \"What is the capital of France?\"\n  ingle chat model.gguf\n"
       "  ingle inspect model.gguf --tensors\n\n"
-      "`ingle COMMAND --help` says more. Exit codes: 0 ok, 1 failure, 2 usage, 3 model not found,\n"
+      "`ingle COMMAND --help` says more. Exit codes: 0 ok, 1 failure, 2 usage, 3 a file is not there,\n"
       "4 unsupported or corrupt model, 5 out of memory, 6 context full, 7 check failed, 130 interrupted, 143 "
       "terminated.");
   app.require_command();

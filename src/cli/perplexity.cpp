@@ -77,9 +77,7 @@ class Divergence {
 };
 
 std::vector<TokenId> tokens_of(const Tokenizer& tokenizer, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw Error(Code::io, path, "cannot be read");
+  const std::string text = read_text_file(path);
   const std::vector<TokenId> added = tokenizer.encode("", {false, true});
   std::vector<TokenId> ids = tokenizer.encode(text, {false, true});
   if (!added.empty() && added.back() == tokenizer.eos() && added.back() != tokenizer.bos()) ids.pop_back();

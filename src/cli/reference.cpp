@@ -30,7 +30,7 @@ ReferenceWriter::ReferenceWriter(std::string path, const ReferenceHead& head)
       part_(path_ + ".part"),
       file_(std::fopen(part_.c_str(), "wb")),
       row_(row_words(head.n_vocab)) {
-  if (!file_) throw Error(Code::io, part_, std::string("cannot be written: ") + std::strerror(errno));
+  if (!file_) throw Error(Code::io, path_, std::string("cannot be written: ") + std::strerror(errno));
   write(kMagic, sizeof kMagic);
   const int32_t numbers[] = {static_cast<int32_t>(head.n_context), static_cast<int32_t>(head.n_vocab),
                              static_cast<int32_t>(head.n_windows)};

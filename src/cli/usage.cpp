@@ -31,8 +31,10 @@ std::string near_miss(const std::string& word, const std::vector<std::string>& n
   std::string best;
   size_t fewest = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& name : names) {
-    const bool begun = word.size() >= 4 && name.starts_with(word);
-    const size_t n = begun ? 1 : edits(word, name);
+    const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+    const bool part =
+        word.size() >= 4 && (name.starts_with(word) || name.ends_with("-" + word.substr(dashes)));
+    const size_t n = part ? 1 : edits(word, name);
     if (n < fewest) fewest = n, best = name;
   }
   return best.empty() ? "" : "; did you mean " + best + "?";

@@ -61,7 +61,8 @@ void AtomicFile::open_part() {
     // there must not be waited for.
     const int fd =
         ::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
-    if (fd < 0) fail_with_errno("cannot create");
+    if (fd < 0)
+      fail(Code::io, path_, format("cannot create {}: {}", part_, std::generic_category().message(errno)));
     struct stat status = {};
     if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
       ::close(fd);

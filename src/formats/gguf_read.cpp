@@ -51,6 +51,7 @@ std::string hint_for_magic(std::string_view magic) {
 void PartReader::read_preamble() {
   std::string magic(std::min<uint64_t>(kMagic.size(), source_.size()), '\0');
   in_.bytes(std::as_writable_bytes(std::span(magic)), "the magic");
+  if (magic.empty()) fail(Code::corrupt, source_.name(), "is empty, a GGUF file starts with 'GGUF'");
   if (magic != kMagic) {
     fail(Code::corrupt, source_.name(),
          format("starts with {}, a GGUF file starts with 'GGUF'", quote(magic)), hint_for_magic(magic));

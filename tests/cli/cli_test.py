@@ -190,7 +190,7 @@ class Run(Case):
         self.assertIn("sampler: penalties > temperature > top_k > draw\n", result.err)
         self.fails(2, "leaves out the stage top_k", "run", MODEL, "Hello", "--top-k", 5, "--order", "min_p")
         self.fails(2, "did you mean \"top_k\"", "run", MODEL, "Hello", "--order", "topk")
-        self.fails(2, "xtc_probability", "run", MODEL, "Hello", "--xtc-probability", 2)
+        self.fails(2, "--xtc-probability: 2 is out", "run", MODEL, "Hello", "--xtc-probability", 2)
 
     def test_a_tool_choice_goes_with_tools(self):
         self.fails(2, "--tools", "run", MODEL, "Hello", "--tool-choice", "auto")
@@ -668,9 +668,9 @@ class Logprobs(Case):
         self.fails(2, str(N_VOCAB), "logprobs", MODEL, "--ids", N_VOCAB)
         self.fails(2, "excludes", "logprobs", MODEL, "--ids", 1, "--ids-file", MODEL)
         self.fails(2, "--ids: '99999999999' is too large", "logprobs", MODEL, "--ids", "7,99999999999")
-        self.fails(1, "/no/ids: cannot be read: No such file", "logprobs", MODEL, "--ids-file", "/no/ids")
+        self.fails(3, "/no/ids: cannot be read: No such file", "logprobs", MODEL, "--ids-file", "/no/ids")
         self.fails(1, self.folder + ": cannot be read: Is a dir", "logprobs", MODEL, "--ids-file", self.folder)
-        self.fails(1, "cannot be read", "logprobs", MODEL, "--ids-file", "")
+        self.fails(3, "'': cannot be read", "logprobs", MODEL, "--ids-file", "")
         self.fails(2, "--ids-file: no ids", "logprobs", MODEL, "--ids-file", "/dev/null")
         self.fails(6, "do not fit the context of 128", "logprobs", MODEL, "--ids", 1, "--greedy", N_CONTEXT + 1)
         self.fails(6, "do not fit the context of 4", "logprobs", MODEL, "--ids", "1,2,3,4,5", "--ctx", 4)
@@ -964,7 +964,9 @@ class Perplexity(Case):
                                 ("context", ["--file", self.text, "--ctx", N_CONTEXT + 1])):
             with self.subTest(says):
                 self.fails(2, says, "perplexity", MODEL, *arguments)
-        self.fails(1, "cannot be read", "perplexity", MODEL, "--file", "/no/such/text")
+        self.fails(3, "/no/such/text: cannot be read: No such file", "perplexity", MODEL, "--file", "/no/such/text")
+        for option in ("--grammar", "--json-schema"):
+            self.fails(3, "/no/such/text: cannot be read", "run", MODEL, "Hello", option, "/no/such/text")
         self.assertEqual([n for n in os.listdir(self.folder) if n.endswith(".part")], [])
 
 
@@ -1052,15 +1054,20 @@ class Usage(Case):
                                  (["--verson"], "did you mean --version?"),
                                  (["run", MODEL, "x", "--thread", "3"], "did you mean --threads?"),
                                  (["run", MODEL, "x", "--max-token=3"], "did you mean --max-tokens?"),
-                                 (["doctor", "--jsno"], "did you mean --json?")):
+                                 (["doctor", "--jsno"], "did you mean --json?"),
+                                 (["run", MODEL, "x", "--schema", "f"], "did you mean --json-schema?")):
             self.fails(2, meant, *arguments)
         self.assertNotIn("did you mean", self.fails(2, "no option '--zzzzzzzz'", "doctor", "--zzzzzzzz").err)
 
     def test_wrong_arguments(self):
         for says, arguments in (("MODEL", ["run"]), ("too many", ["run", MODEL, "a", "b"]),
                                 ("--raw", ["run", MODEL, "a", "--raw", "-s", "b"]),
-                                ("temperature", ["run", MODEL, "a", "--temp", "101"]),
-                                ("top_k", ["run", MODEL, "a", "--top-k", "1.5"]),
+                                ("--temp: 101 is out of range, expected 0 to 100", ["run", MODEL, "a", "--temp", "101"]),
+                                ("--temp: is 'hot', expected a number", ["run", MODEL, "a", "--temp", "hot"]),
+                                ("--prompt: is '0', expected 1 to", ["bench", "latency", MODEL, "-p", "0"]),
+                                ("--runs: is 'many', expected 1 to", ["bench", "latency", MODEL, "-r", "many"]),
+                                ("--workload: is 'x', expected one of random, ", ["bench", "serve", MODEL, "-w", "x"]),
+                                ("--top-k: 1.5 is not", ["run", MODEL, "a", "--top-k", "1.5"]),
                                 ("--max-tokens", ["run", MODEL, "a", "-n", "-2"]),
                                 ("'8z'", ["run", MODEL, "a", "--ctx", "8z"]),
                                 ("8192", ["run", MODEL, "a", "--ctx", "8k"]),  # more than it was trained for
@@ -1078,6 +1085,15 @@ class Usage(Case):
                                 ("is empty", ["run", MODEL, ""]), ("is empty", ["run", MODEL])):
             with self.subTest(says):
                 self.fails(2, says, *arguments)
+
+    def test_a_wrong_variable_is_named(self):
+        result = ingle("run", MODEL, "Hello", env={"INGLE_THREADS": "abc"})
+        self.assertEqual(result.code, 2)
+        self.assertIn("INGLE_THREADS: 'abc'", result.err)
+
+    def test_what_a_file_is_not(self):
+        self.fails(4, "is empty", "run", self.file("empty.gguf", b""), "Hello")
+        self.fails(4, "does not start with 'GGUF'", "template", self.file("text.gguf", b"{{ x }}"), "--jsonl")
 
     def test_sizes_are_of_1024(self):
         self.ok("run", self.long_model(), "Hello", "-n", 1, "--ctx", "1M", "--chunk", "8k")

@@ -68,7 +68,9 @@ class Compiled : public ChatTemplate {
   }
 
   Value checked(std::string_view what, const std::string& text, bool user = false) const {
-    if (!is_utf8(text)) fail(Code::invalid_argument, name_, format("{} is not valid UTF-8", what));
+    if (!is_utf8(text))
+      fail(Code::invalid_argument, user ? std::string("message") : name_,
+           format("{} is not valid UTF-8", what));
     Marks marks;
     if (user) add_range(marks, 0, text.size());
     return make_marked(nullptr, text, false, std::move(marks));
