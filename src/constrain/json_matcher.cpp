@@ -159,12 +159,14 @@ size_t JsonMatcher::hash() const {
     mix(std::hash<std::string>()(t.number.text) ^ t.number.stage);
     mix(reinterpret_cast<size_t>(t.shape) ^ reinterpret_cast<size_t>(t.rule) ^
         reinterpret_cast<size_t>(t.word));
-    if (!t.frame) continue;
-    mix(reinterpret_cast<size_t>(t.frame->object) ^ reinterpret_cast<size_t>(t.frame->array));
-    mix(static_cast<size_t>(t.frame->count) << 32 ^ static_cast<size_t>(t.frame->required) << 16 ^
-        t.frame->fulfilled);
-    for (const uint64_t seen : t.frame->seen) mix(seen);
-    for (const std::string& other : t.frame->others) mix(std::hash<std::string>()(other));
+    const Frame* frame = t.frame.get();  // (what is farther out seldom tells places apart)
+    for (int depth = 0; frame && depth < 4; ++depth, frame = frame->parent.get()) {
+      mix(reinterpret_cast<size_t>(frame->object) ^ reinterpret_cast<size_t>(frame->array));
+      mix(static_cast<size_t>(frame->count) << 32 ^ static_cast<size_t>(frame->required) << 16 ^
+          frame->fulfilled);
+      for (const uint64_t seen : frame->seen) mix(seen);
+      for (const std::string& other : frame->others) mix(std::hash<std::string>()(other));
+    }
   }
   return h;
 }
