@@ -39,6 +39,8 @@ bool take(const NumberRule& rule, NumberCursor& at, uint8_t byte, bool writing, 
     at.text.clear();
   else if (writing && rule.whole_numbers(at.text[0] == '-'))
     at.text = at.stage < 4 ? at.text.substr(0, 1 + (at.text[0] == '-')) : at.stage == 4 ? "1." : "1.0";
+  else if (writing)
+    rule.shorten(at.text);
   return true;
 }
 

@@ -95,6 +95,17 @@ Decimal negated(Decimal d) {
   return d;
 }
 
+// The digits before the point of a bound that numbers of this sign can meet; empty: they do not meet it
+// there.
+std::string whole_digits(const std::optional<Decimal>& bound, bool negative) {
+  if (!bound || bound->is_zero() || bound->negative != negative) return {};
+  const int64_t n = static_cast<int64_t>(bound->digits.size()) + bound->exponent;
+  if (n <= 0 || n > kMaxDigits) return {};
+  std::string out = bound->digits.substr(0, static_cast<size_t>(n));
+  out.resize(static_cast<size_t>(n), '0');
+  return out;
+}
+
 Wide floor_div(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 // Is there a number in `range` that the rule's divisors and exceptions allow?
@@ -185,6 +196,47 @@ bool NumberRule::possible() const {
     return false;
   const auto s = rescale(*this, 0);
   return !s || any_in(*s, s->range);
+}
+
+void NumberRule::shorten(std::string& text) const {
+  if (!not_multiples.empty() || !not_equal.empty()) return;
+  if (multiples.size() > 1 || (multiples.size() == 1 && multiples[0] != Decimal::integer(1))) return;
+  const bool negative = text[0] == '-';
+  const size_t begin = negative, point = std::min(text.find('.'), text.size());
+  if (begin == point || text[begin] == '0') return;
+  std::string whole = text.substr(begin, point - begin);
+  const std::string bounds[2] = {whole_digits(low, negative), whole_digits(high, negative)};
+  const size_t most = std::max(bounds[0].size(), bounds[1].size());
+  if ((low && std::abs(low->exponent) > kMaxDigits) || (high && std::abs(high->exponent) > kMaxDigits))
+    return;
+  if (whole.size() > most) {  // past all bounds
+    whole.assign(most + 1, '0');
+    whole[0] = '1';
+  } else {
+    // Where it lies among the beginnings of the bounds is all that counts.
+    std::string found = "1" + std::string(whole.size() - 1, '0');
+    const auto alike = [&](const std::string& other) {
+      return std::all_of(std::begin(bounds), std::end(bounds), [&](const std::string& bound) {
+        if (bound.size() < whole.size()) return true;
+        const int a = whole.compare(0, whole.npos, bound, 0, whole.size());
+        const int b = other.compare(0, other.npos, bound, 0, whole.size());
+        return (a < 0) == (b < 0) && (a > 0) == (b > 0);
+      });
+    };
+    for (const std::string& bound : bounds) {
+      if (bound.size() < whole.size() || alike(found)) continue;
+      found = bound.substr(0, whole.size());
+      if (alike(found)) continue;
+      size_t last = found.size();  // the next number
+      while (last > 0 && found[last - 1] == '9') found[--last] = '0';
+      if (last > 0) ++found[last - 1];
+    }
+    if (alike(found)) whole = std::move(found);
+  }
+  std::string rest = text.substr(point);
+  if (whole != bounds[0] && whole != bounds[1])  // no digit behind the point decides
+    std::fill(rest.begin() + !rest.empty(), rest.end(), '0');
+  text.replace(begin, text.npos, whole + rest);
 }
 
 bool NumberRule::can_begin(std::string_view text) const {

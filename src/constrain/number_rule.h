@@ -1,6 +1,7 @@
 // What a schema asks of a number, by value: 1, 1.0 and 10e-1 are one number.
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct NumberRule {
   // `text` is the beginning of a JSON number without an exponent. Can it be completed, without one, to a
   // number that holds? Exact within the same limits as possible().
   bool can_begin(std::string_view text) const;
+  // Puts one beginning for all those that the same may follow: 17 and 23 are alike below 100. `text` can
+  // begin a number.
+  void shorten(std::string& text) const;
 };
 
 }  // namespace ingle::constrain

@@ -143,6 +143,39 @@ TEST_CASE("numbers are judged by value", "[constrain]") {
   CHECK_FALSE(number("true", "+1"));
 }
 
+TEST_CASE("a beginning of a number stands for those that the same may follow", "[constrain]") {
+  const char* const schemas[] = {R"({"type": "integer", "minimum": 0, "maximum": 2147})",
+                                 R"({"type": "integer", "minimum": 37, "maximum": 1203})",
+                                 R"({"type": "number", "minimum": 12.5})",
+                                 R"({"type": "number", "exclusiveMinimum": 99.95, "maximum": 1009})",
+                                 R"({"type": "number", "minimum": -30.25, "exclusiveMaximum": 7})",
+                                 R"({"type": "number", "maximum": -4})",
+                                 R"({"type": "integer", "minimum": -120, "exclusiveMaximum": 99})",
+                                 R"({"type": "number", "maximum": 1e3})",
+                                 R"({"type": "integer", "minimum": 1000})",
+                                 R"({"type": "number", "minimum": 0.05, "maximum": 0.5})"};
+  std::mt19937 random(3);
+  int taken = 0;
+  for (const char* schema : schemas) {
+    const GrammarPtr grammar = schema_grammar(schema, {}, "schema");
+    for (int i = 0; i < 3000; ++i) {
+      std::string text = std::string(random() % 2, '-') + std::to_string(random() % 10);
+      for (const char* digits : {"0123456789", "0123456789", ".0123456789", ".0123456789", "0123456789"})
+        if (random() % 3) text += digits[random() % std::string_view(digits).size()];
+      const auto at = grammar->matcher(Purpose::write);
+      const bool written = at->advance(text) && at->accepting(), judged = accepts(*grammar, text);
+      CAPTURE(schema, text);
+      if (written) REQUIRE(judged);
+      taken += written;
+      // What is right and has no more decimals than are offered may be written.
+      const size_t point = text.find('.');
+      const size_t decimals = std::string_view(schema).find("integer") == std::string_view::npos ? 2 : 1;
+      if (judged && (point == text.npos || text.size() - point - 1 <= decimals)) REQUIRE(written);
+    }
+  }
+  CHECK(taken > 5000);
+}
+
 TEST_CASE("hostile schemas end in an error within the budget", "[constrain]") {
   const auto code = [](const std::string& schema) {
     try {
