@@ -219,6 +219,9 @@ TEST_CASE("what cannot be held is refused by name", "[api][tools]") {
   refused(R"({"properties": {"a": {"type": "integer"}}, "minProperties": 1})", "minProperties");
   refused(R"({"properties": {"a": {"type": "integer"}}, "required": ["b"]})", "\"b\" is no property");
   refused(R"({"properties": {"a b": {"type": "integer"}}})", "key");
+  std::string many;
+  for (int i = 0; i < 65; ++i) many += (i ? ", \"k" : "\"k") + std::to_string(i) + "\": {\"type\": \"null\"}";
+  refused("{\"properties\": {" + many + "}}", "at most 64");
 }
 
 namespace {

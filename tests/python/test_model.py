@@ -222,6 +222,22 @@ HERMES = ("{% for m in messages %}[{{ m.role }}]{{ m.content }}{% for t in m.too
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
 
 
+def test_tool_choice_where_arguments_are_no_json(runtime):
+    template = ("{% for m in messages %}{{ m.content }}{% for t in m.tool_calls %}<tool_call>\n<function="
+                "{{ t.function.name }}>{% for k, v in t.function.arguments|items %}\n<parameter={{ k }}>\n"
+                "{{ v if v is string else v|tojson }}\n</parameter>{% endfor %}\n</function>\n</tool_call>"
+                "{% endfor %}{% endfor %}")
+    model = ingle.Model.scripted("Well.", chat_template=template, runtime=runtime)
+    assert model.chat_format["dialect"] == "qwen3-coder"
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {
+        "type": "object", "required": ["x", "y"],
+        "properties": {"x": {"enum": ["a", "5"]}, "y": {"type": "integer", "minimum": 1, "maximum": 9}}}}}]
+    answer = model.answer("hi", tools=tools, tool_choice="required", temperature=1, seed=3)
+    call = answer["calls"][0]
+    arguments = json.loads(call["arguments"])
+    assert call["name"] == "f" and arguments["x"] in ("a", "5") and 1 <= arguments["y"] <= 9
+
+
 def test_tool_choice(runtime):
     tools = [{"type": "function", "function": {"name": "f", "parameters": {
         "type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False}}}]

@@ -251,6 +251,10 @@ void written_shape(const AnswerFormat& format_of, const Json* parameters, const 
   check_parameters(d, *parameters, where);
   const Json* properties = parameters->find("properties");
   const Json* required = parameters->find("required");
+  constexpr size_t kMostArguments = 64;  // a grammar of them all holds as many
+  if (properties && properties->members.size() > kMostArguments)
+    fail(Code::unsupported, where + "/properties",
+         format("{} of them, expected at most {}", properties->members.size(), kMostArguments));
   if (properties)
     for (const auto& [key, schema] : properties->members) {
       out.arguments.push_back(argument_shape(d, p, key, schemas.type(out.name, key), schema, *parameters,
