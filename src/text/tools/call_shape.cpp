@@ -59,7 +59,7 @@ void json_shape(const Dialect& d, const Json* parameters, CallShape& out) {
   out.begin = d.call_begin;
   if (!d.kind_end.empty()) out.begin += format("function{}", d.kind_end);
   out.begin += d.numbered_name ? "functions." + name + ":0" : name;
-  out.begin += format("{}{}{}", d.name_end, d.lead, d.lead.empty() ? "" : "\n");
+  out.begin += format("{}{}{}", d.name_end, d.lead, d.lead.starts_with("```") ? "\n" : "");
   out.end = format("{}{}{}", d.tail.empty() ? "" : "\n", d.tail, d.call_end);
   out.many = !d.numbered_name && !d.plain;
 }
