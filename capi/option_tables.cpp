@@ -238,9 +238,9 @@ std::vector<OptionRow> model_table() {
       text_row<&ModelOptions::backend>(
           "backend",
           "cpu, ref (slow, the oracle), null, or a plug-in: openblas, onednn, eigen, plugin:/path."),
-      text_row<&ModelOptions::state_type>(
-          "state_type",
-          "Of the attention state: f32, f16, bf16, q8 (a byte each). Empty: the backend's choice."),
+      text_row<&ModelOptions::state_type>("state_type",
+                                          "Of the attention state: f32, f16, bf16, q8 (a byte each), q4 "
+                                          "(half a byte). Empty: the backend's choice."),
       flag_row<&ModelOptions::map>("map",
                                    "1 maps the file; 0 reads it, which is safe against a later truncation."),
   };

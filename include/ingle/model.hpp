@@ -20,8 +20,9 @@ struct ModelOptions {
   // "cpu", "ref" (float activations, slow, the oracle), "null", or a plug-in: "openblas", "onednn", "eigen"
   // or any other in the plug-in folder, or "plugin:/path/to/library.so".
   std::string backend = "cpu";
-  std::string state_type;  // of the attention state: "f32", "f16", "bf16", "q8"; empty: the backend's choice
-  bool map = true;         // map the file; false reads it (safe against later truncation)
+  // Of the attention state: "f32", "f16", "bf16", "q8", "q4"; empty: the backend's choice.
+  std::string state_type;
+  bool map = true;  // map the file; false reads it (safe against later truncation)
   // Called on the loading thread with 0 … 1; returning false cancels the load (Code::cancelled).
   std::function<bool(float fraction)> progress;
 };

@@ -49,8 +49,9 @@ engine::StateCost cost_of(const backends::Plan& plan, int64_t chunk) {
     const auto pages = [](int64_t tokens) { return tokens / kv::kPageTokens + 2; };
     if (p.kind == kv::PartKind::pages) {
       cost.parts.push_back({bytes, kv::kPageTokens, 0});
-    } else if (p.kind == kv::PartKind::window) {
-      cost.parts.push_back({bytes, kv::kPageTokens, pages(p.window) + pages(chunk)});
+    } else if (p.kind == kv::PartKind::window || p.kind == kv::PartKind::tail) {
+      const int64_t seen = p.kind == kv::PartKind::tail ? kv::kPageTokens : p.window;
+      cost.parts.push_back({bytes, kv::kPageTokens, pages(seen) + pages(chunk)});
     } else {
       // What a step reads and what it writes, and the snapshots that are kept on the way.
       cost.parts.push_back({bytes, 1, 2});

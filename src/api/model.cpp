@@ -113,7 +113,9 @@ kv::StateType state_type_of(const std::string& name, const backends::Backend& ba
   if (name == "f16") return kv::StateType::f16;
   if (name == "bf16") return kv::StateType::bf16;
   if (name == "q8") return kv::StateType::q8;
-  fail(Code::invalid_argument, "option state_type", format("is '{}', expected f32, f16, bf16 or q8", name));
+  if (name == "q4") return kv::StateType::q4;
+  fail(Code::invalid_argument, "option state_type",
+       format("is '{}', expected f32, f16, bf16, q8 or q4", name));
 }
 
 Model Model::load(const Runtime& runtime, const std::string& path, const ModelOptions& options) {

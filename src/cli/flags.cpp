@@ -32,7 +32,7 @@ void add_cache(Command command, Common& common) {
 void add_loading(Command command, Common& common) {
   command.option("--backend", common.backend,
                  "cpu, ref, null, or a plug-in: openblas, onednn, eigen, plugin:/path/to/library.so");
-  command.option("--state-type", common.state_type, "Attention state: f32, f16, bf16 or q8");
+  command.option("--state-type", common.state_type, "Attention state: f32, f16, bf16, q8 or q4");
   command.flag("--no-map", common.no_map, "Read the file instead of mapping it");
   add_cache(command, common);
 }

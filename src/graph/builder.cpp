@@ -229,11 +229,16 @@ GraphBuilder::StateSlot GraphBuilder::state(kv::PartKind kind, const HeadShape& 
   for (size_t i = 0; i < plan_.parts.size(); ++i) {
     kv::PartSpec& p = plan_.parts[i];
     if (p.kind == kind && p.n_kv_heads == heads.n_kv_heads && p.dk == heads.dk && p.dv == heads.dv &&
-        p.window == window)
+        p.window == window) {
+      if (p.type == kv::StateType::q4) ++plan_.parts[i + 1].n_layers;
       return {static_cast<Id>(i), static_cast<int32_t>(p.n_layers++)};
+    }
   }
+  const auto id = static_cast<Id>(plan_.parts.size());
   plan_.parts.push_back({kind, state_type_, 1, heads.n_kv_heads, heads.dk, heads.dv, window});
-  return {static_cast<Id>(plan_.parts.size() - 1), 0};
+  if (state_type_ == kv::StateType::q4)
+    plan_.parts.push_back({kv::PartKind::tail, kv::StateType::f16, 1, heads.n_kv_heads, heads.dk, 0, 0});
+  return {id, 0};
 }
 
 // Pairs that turn by less than a radian in this many tokens count as still: the largest biases are on those.

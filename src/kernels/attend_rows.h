@@ -1,5 +1,4 @@
-// Attention over paged state and the storing of it, written once over the 16 lanes of the unit that includes
-// this.
+// Attention over paged state, written once over the 16 lanes of the unit that includes this.
 //
 // Rows are taken in tiles whose accumulators fit the registers, so that each K and V value is loaded and
 // widened once per tile. For each split of 256 positions: logits (lanes are keys, one ascending fma chain
@@ -11,8 +10,7 @@
 // had a copy of it.
 #pragma once
 #include "kernels/attend_scratch.h"
-#include "kernels/isa.h"
-#include "kernels/vec_functions.h"
+#include "kernels/store_rows.h"
 
 namespace ingle::kernels {
 namespace {
@@ -47,39 +45,14 @@ struct Q8State {
     return load_i8(codes);
   }
 };
-// Of a tile with n codes for each token.
-INGLE_LANE const uint16_t* scales_of(const uint8_t* tile, int64_t n) {
-  return reinterpret_cast<const uint16_t*>(tile + n * kPageTokens);
-}
+// A page becomes floats before it is used: types of their own for so many kernels were too much code.
+struct Q4State {
+  static constexpr bool kScaled = false;
+};
 
 struct Range {  // of positions, begin <= t < end; empty when begin >= end
   int64_t begin, end;
 };
-INGLE_LANE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-INGLE_LANE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-// Runs of so many of n values are turned together: the largest power of two that divides n, within a chunk.
-INGLE_LANE int64_t turned_together(int64_t n) { return smaller(n & -n, kChunk); }
-// Multiplies each run of b values by the Hadamard matrix of order b over sqrt(b): orthogonal, so the product
-// of two rows that are turned is what it was.
-INGLE_LANE void turn(float* x, int64_t n, int64_t b) {
-  float factor = 1.0f;
-  int64_t rest = b;
-  for (; rest >= 4; rest /= 4) factor *= 0.5f;
-  if (rest == 2) factor *= 0.707106781f;
-  for (int64_t run = 0; run < n; run += b) {
-    for (int64_t half = 1; half < b; half *= 2) {
-      for (int64_t i = run; i < run + b; i += 2 * half) {
-        for (int64_t j = i; j < i + half; ++j) {
-          const float low = x[j], high = x[j + half];
-          x[j] = low + high;
-          x[j + half] = low - high;
-        }
-      }
-    }
-    for (int64_t i = run; i < run + b; ++i) x[i] *= factor;
-  }
-}
 
 // One tile of rows, and what is the same for all of them in one split.
 struct Tile {
@@ -87,7 +60,8 @@ struct Tile {
   int32_t rows;
   int64_t value_stride, chunk_stride;
   const float* query;  // of the tile's first row, as the next four
-  float *max, *sum, *out, *part, *scores;
+  float *max, *sum, *out, *part, *scores, *fine, *opened;
+  const float* values;      // of the one page that is looked at, or null: of the state
   int64_t row0;             // number of its first row in the call
   int64_t split;            // first position of the split
   int64_t pages_end;        // first page that no row of the call sees
@@ -151,30 +125,108 @@ __attribute__((noinline)) void score_page(const Tile& t, const KeyPage<S>& page,
   }
 }
 
+// The logits of a page for all rows of the tile. `next`: the page that comes after it.
+template <class S, int R>
+__attribute__((noinline)) void score_keys(const Tile& t, const uint8_t* keys, const uint8_t* values,
+                                          const uint8_t* next, float* scores) {
+  const AttendArgs& a = *t.a;
+  KeyPage<S> page{};
+  page.k = reinterpret_cast<const typename S::Value*>(keys);
+  page.values = reinterpret_cast<const char*>(values);
+  page.next = reinterpret_cast<const char*>(next);
+  for (int64_t d = 0; d < a.dk; d += kChunk) {
+    const bool final = d + kChunk >= a.dk;
+    if (S::kScaled && final) page.scales = scales_of(keys, a.dk);
+    score_page<S, R>(t, page, d, final ? a.dk : d + kChunk, d > 0, final ? a.scale : 1.0f, scores);
+  }
+}
+
+// A page's 4-bit keys as [dk][32].
+__attribute__((noinline)) void open_keys(const uint8_t* keys, int64_t dk, float* to) {
+  const uint16_t *step = reinterpret_cast<const uint16_t*>(keys + dk * (kPageTokens / 2)),
+                 *middle = step + dk;
+  float steps[16], middles[16];
+  for (int64_t d = 0; d < dk; ++d, keys += kPageTokens / 2, to += kPageTokens) {
+    if (d % 16 == 0) {
+      store(steps, load_f16_n(step + d, smaller(16, dk - d)));
+      store(middles, load_f16_n(middle + d, smaller(16, dk - d)));
+    }
+    const V s = set1(steps[d % 16]), m = set1(middles[d % 16]);
+    store(to, fma(load_i4(keys), s, m));
+    store(to + 16, fma(load_i4(keys + 8), s, m));
+  }
+}
+// Its values, still turned, as [32][dv]. The last row is written to the next multiple of 16 values.
+__attribute__((noinline)) void open_values(const uint8_t* values, int64_t dv, float* to) {
+  const int64_t row = up_to_16(dv) / 2;
+  float scales[kPageTokens];
+  for (int t = 0; t < kPageTokens; t += 16) store(scales + t, load_f16(scales_of(values, row) + t));
+  for (int t = 0; t < kPageTokens; ++t, values += row, to += dv)
+    for (int64_t c = 0; c < dv; c += 16) store(to + c, mul(load_i4(values + c / 2), set1(scales[t])));
+}
+
+// Which rows see a page: those that end in it, those that end later.
+struct Seers {
+  bool here[kMaxTileRows], any_here, any_later;
+};
+__attribute__((noinline)) Seers seers_of(const Tile& t, int64_t page) {
+  Seers s{};
+  for (int r = 0; r < t.rows; ++r) {
+    if (larger(t.row[r].begin, page * kPageTokens) >= smaller(t.row[r].end, (page + 1) * kPageTokens))
+      continue;
+    s.here[r] = t.a->last[t.row0 + r] / kPageTokens == page;
+    s.any_here |= s.here[r];
+    s.any_later |= !s.here[r];
+  }
+  return s;
+}
+
+__attribute__((noinline)) void take_fine(const Tile& t, const Seers& seers, float* scores) {
+  for (int r = 0; r < t.rows; ++r)
+    for (int i = 0; i < kPageTokens && seers.here[r]; i += 16)
+      store(scores + r * kRowStride + i, load(t.fine + r * kRowStride + i));
+}
+
+INGLE_LANE const uint8_t* page_after(const Tile& t, int64_t page) {
+  return t.a->pages[page + 1 < t.pages_end && t.a->pages[page + 1] ? page + 1 : page];
+}
+
 // The logits of the pages that the tile sees.
 template <class S, int R>
 INGLE_LANE void score_split(const Tile& t) {
-  using Value = typename S::Value;
   const AttendArgs& a = *t.a;
   for (int64_t p = t.all.begin / kPageTokens; p * kPageTokens < t.all.end; ++p) {
     const uint8_t* page = a.pages[p];
     if (!page) continue;
-    const uint8_t* next = p + 1 < t.pages_end && a.pages[p + 1] ? a.pages[p + 1] : page;
-    KeyPage<S> keys = {reinterpret_cast<const Value*>(page + a.k_offset),
-                       reinterpret_cast<const char*>(page + a.v_offset),
-                       reinterpret_cast<const char*>(next + a.k_offset), nullptr};
-    for (int64_t d = 0; d < a.dk; d += kChunk) {
-      const bool final = d + kChunk >= a.dk;
-      if (S::kScaled && final) keys.scales = scales_of(page + a.k_offset, a.dk);
-      score_page<S, R>(t, keys, d, final ? a.dk : d + kChunk, d > 0, final ? a.scale : 1.0f,
-                       t.scores + (p * kPageTokens - t.split));
+    float* scores = t.scores + (p * kPageTokens - t.split);
+    score_keys<S, R>(t, page + a.k_offset, page + a.v_offset, page_after(t, p) + a.k_offset, scores);
+  }
+}
+// The same of 4-bit keys.
+template <int R>
+INGLE_LANE void score_split_q4(const Tile& t) {
+  const AttendArgs& a = *t.a;
+  for (int64_t p = t.all.begin / kPageTokens; p * kPageTokens < t.all.end; ++p) {
+    const uint8_t* page = a.pages[p];
+    if (!page) continue;
+    const uint8_t *values = page + a.v_offset, *next = page_after(t, p) + a.k_offset;
+    float* scores = t.scores + (p * kPageTokens - t.split);
+    const Seers seers = seers_of(t, p);
+    if (seers.any_later) {
+      open_keys(page + a.k_offset, a.dk, t.opened);
+      score_keys<F32State, R>(t, reinterpret_cast<const uint8_t*>(t.opened), values, next, scores);
     }
+    if (!seers.any_here) continue;
+    float* fine = seers.any_later ? t.fine : scores;
+    score_keys<F16State, R>(t, a.fine_pages[p] + a.fine_offset, values, next, fine);
+    if (seers.any_later) take_fine(t, seers, scores);
   }
 }
 
 template <class S>
 INGLE_LANE const typename S::Value* values_at(const Tile& t, int64_t position) {
-  const uint8_t* page = t.a->pages[position / kPageTokens] + t.a->v_offset;
+  const uint8_t* page = t.values ? reinterpret_cast<const uint8_t*>(t.values)
+                                 : t.a->pages[position / kPageTokens] + t.a->v_offset;
   return reinterpret_cast<const typename S::Value*>(page) + position % kPageTokens * t.a->dv;
 }
 
@@ -191,7 +243,7 @@ __attribute__((noinline)) void add_values(const Tile& t, int row0, int64_t colum
   }
   for (int64_t p = t.common.begin; p < t.common.end;) {
     const int64_t end = smaller(t.common.end, (p / kPageTokens + 1) * kPageTokens);
-    const typename S::Value* v = values_at<S>(t, p) + column;
+    const typename S::Value *v = values_t, p + column;
     const float* weight = t.scores + row0 * kRowStride + (p - t.split);
     for (; p < end; ++p, ++weight, v += t.a->dv) {
       V x[kVecs];
@@ -234,7 +286,7 @@ void add_edge_values(const Tile& t, Range range) {
   for (int64_t p = range.begin; p < range.end; ++p) {
     for (int r = 0; r < t.rows; ++r) {
       if (p < t.row[r].begin || p >= t.row[r].end) continue;
-      const typename S::Value* v = values_at<S>(t, p);
+      const typename S::Value *v = values_t, p;
       const V weight = set1(t.scores[r * kRowStride + (p - t.split)]);
       float* part = t.part + r * t.value_stride;
       for (int64_t c = 0; c < whole; c += 16) store(part + c, fma(weight, S::get(v + c), load(part + c)));
@@ -301,7 +353,7 @@ __attribute__((noinline)) void weigh_rows(const Tile& t, float* maximum, float* 
 // Multiplies the weights by the scales of their values. Where a row sees nothing of a page its weights are
 // never looked at.
 template <class S>
-INGLE_LANE void scale_weights(const Tile& t) {
+__attribute__((noinline)) void scale_weights(const Tile& t) {
   if constexpr (S::kScaled) {
     for (int64_t p = t.all.begin / kPageTokens; p * kPageTokens < t.all.end; ++p) {
       if (!t.a->pages[p]) continue;
@@ -339,13 +391,9 @@ __attribute__((noinline)) void merge_rows(const Tile& t, const float* maximum, c
   }
 }
 
+// Adds what the tile sees: from t.all, of which t.common is a part where it is not empty.
 template <class S, int R>
-void attend_tile(const Tile& t) {
-  score_split<S, R>(t);
-  float maximum[16] = {}, sum[16] = {};
-  weigh_rows(t, maximum, sum);
-  scale_weights<S>(t);
-  for (int64_t c = 0; c < R * t.value_stride; c += 16) store(t.part + c, zero());
+INGLE_LANE void add_seen_values(const Tile& t) {
   if (t.common.begin < t.common.end) {
     add_edge_values<S>(t, {t.all.begin, t.common.begin});
     constexpr int kRows = value_rows(R);
@@ -354,6 +402,37 @@ void attend_tile(const Tile& t) {
   } else {
     add_edge_values<S>(t, t.all);
   }
+}
+// Page by page, which makes the same chains.
+template <int R>
+INGLE_LANE void add_values_q4(const Tile& t) {
+  Tile one = t;
+  one.values = t.opened;
+  for (int64_t p = t.all.begin / kPageTokens; p * kPageTokens < t.all.end; ++p) {
+    if (!t.a->pages[p]) continue;
+    open_values(t.a->pages[p] + t.a->v_offset, t.a->dv, t.opened);
+    const Range page = {p * kPageTokens, (p + 1) * kPageTokens};
+    one.all = {larger(t.all.begin, page.begin), smaller(t.all.end, page.end)};
+    one.common = {larger(t.common.begin, page.begin), smaller(t.common.end, page.end)};
+    add_seen_values<F32State, R>(one);
+  }
+}
+
+template <class S, int R>
+void attend_tile(const Tile& t) {
+  constexpr bool kOpened = __is_same(S, Q4State);
+  if constexpr (kOpened)
+    score_split_q4<R>(t);
+  else
+    score_split<S, R>(t);
+  float maximum[16] = {}, sum[16] = {};
+  weigh_rows(t, maximum, sum);
+  scale_weights<S>(t);
+  for (int64_t c = 0; c < R * t.value_stride; c += 16) store(t.part + c, zero());
+  if constexpr (kOpened)
+    add_values_q4<R>(t);
+  else
+    add_seen_values<S, R>(t);
   merge_rows(t, maximum, sum);
 }
 
@@ -428,6 +507,7 @@ __attribute__((noinline)) void finish_row(const AttendArgs& a, int64_t row, floa
     sum = sum * factor[0] + factor[1];
     keep = set1(factor[0]);
   }
+  if (a.type == kKvQ4) turn(out, a.dv, turned_together(a.dv));
   const V total = set1(sum == 0.0f ? 1.0f : sum);
   for (int64_t c = 0; c < a.dv; c += 16) {
     const V o = div(mul(load(out + c), keep), total);
@@ -468,6 +548,9 @@ void attend_state(const AttendArgs& a) {
       t.out = scratch + s.out + row0 * s.value_stride;
       t.part = scratch + s.part;
       t.scores = scratch + s.scores;
+      t.fine = scratch + s.fine;
+      t.opened = scratch + s.opened;
+      t.values = nullptr;
       if (set_ranges(t, row0, split)) run_tile<S>(t);
     }
   }
@@ -484,101 +567,10 @@ void attend(const AttendArgs* a) {
       return attend_state<F16State>(*a);
     case kKvQ8:
       return attend_state<Q8State>(*a);
+    case kKvQ4:
+      return attend_state<Q4State>(*a);
     default:
       return attend_state<Bf16State>(*a);
-  }
-}
-
-// 16 values as 16-bit state.
-INGLE_LANE void narrow(int32_t type, V x, uint16_t* to) {
-  if (type == kKvF16) {
-    store_f16(to, x);
-  } else {
-    store_low16(to, bf16_of(x));
-  }
-}
-
-// The bits of the largest magnitude; a NaN or infinity counts as the largest.
-INGLE_LANE int32_t top_of(const float* x, int64_t n) {
-  I most = iset1(0);
-  for (int64_t i = 0; i < n; i += 16)
-    most = imax(most, iand(bits(load_n(x + i, smaller(16, n - i))), iset1(INT32_MAX)));
-  return ireduce_max(most);
-}
-
-// The f16 scale of values up to that: over 127, rounded up where that is no f16, so that no code passes 127.
-// NaN for what is no number, so that it is not lost in the codes.
-INGLE_LANE uint16_t scale_of(int32_t top) {
-  if (top >= 0x7F800000) return 0x7E00;
-  float largest, rounded[16];
-  __builtin_memcpy(&largest, &top, 4);
-  uint16_t scale[16];
-  store_f16(scale, set1(largest / 127.0f));
-  store(rounded, load_f16(scale));
-  return static_cast<uint16_t>(scale[0] + (rounded[0] * 127.0f < largest ? 1 : 0));
-}
-
-// n values as codes, `step` apart.
-INGLE_LANE void store_codes(const float* x, int64_t n, uint16_t scale, int64_t step, int8_t* codes) {
-  const uint16_t all[16] = {scale};
-  float value[16];
-  store(value, load_f16(all));
-  const bool usable = value[0] > 0.0f;  // neither zero nor NaN
-  const V inverse = set1(usable ? 1.0f / value[0] : 0.0f);
-  int8_t block[16];
-  for (int64_t d = 0; d < n; d += 16) {
-    const int64_t count = smaller(16, n - d);
-    store_i8(block, usable ? to_int(mul(load_n(x + d, count), inverse)) : iset1(0));
-    for (int64_t i = 0; i < count; ++i) codes[(d + i) * step] = block[i];
-  }
-}
-
-void store_q8(const KvStoreArgs* a) {
-  int8_t* k = reinterpret_cast<int8_t*>(a->k_tile) + a->slot;
-  float turned[kChunk];
-  const int64_t b = turned_together(a->dk);
-  const auto turned_run = [&](int64_t d) {
-    for (int64_t i = 0; i < b; ++i) turned[i] = a->k_center ? a->k[d + i] - a->k_center[d + i] : a->k[d + i];
-    turn(turned, b, b);
-  };
-  int32_t top = 0;
-  for (int64_t d = 0; d < a->dk; d += b) {
-    turned_run(d);
-    const int32_t of_run = top_of(turned, b);
-    top = of_run > top ? of_run : top;
-  }
-  const uint16_t k_scale = scale_of(top), v_scale = scale_of(top_of(a->v, a->dv));
-  for (int64_t d = 0; d < a->dk; d += b) {
-    turned_run(d);
-    store_codes(turned, b, k_scale, kPageTokens, k + d * kPageTokens);
-  }
-  store_codes(a->v, a->dv, v_scale, 1, reinterpret_cast<int8_t*>(a->v_tile) + a->slot * a->dv);
-  reinterpret_cast<uint16_t*>(a->k_tile + a->dk * kPageTokens)[a->slot] = k_scale;
-  reinterpret_cast<uint16_t*>(a->v_tile + a->dv * kPageTokens)[a->slot] = v_scale;
-}
-
-void kv_store(const KvStoreArgs* a) {
-  const int64_t slot = a->slot;
-  if (a->type == kKvQ8) return store_q8(a);
-  if (a->type == kKvF32) {
-    float* k = reinterpret_cast<float*>(a->k_tile) + slot;
-    for (int64_t d = 0; d < a->dk; ++d) k[d * kPageTokens] = a->k[d];
-    float* v = reinterpret_cast<float*>(a->v_tile) + slot * a->dv;
-    for (int64_t d = 0; d < a->dv; ++d) v[d] = a->v[d];
-    return;
-  }
-  uint16_t* k = reinterpret_cast<uint16_t*>(a->k_tile) + slot;
-  uint16_t* v = reinterpret_cast<uint16_t*>(a->v_tile) + slot * a->dv;
-  uint16_t block[16];
-  for (int64_t d = 0; d < a->dk; d += 16) {
-    const int64_t count = smaller(16, a->dk - d);
-    narrow(a->type, load_n(a->k + d, count), block);
-    for (int64_t i = 0; i < count; ++i) k[(d + i) * kPageTokens] = block[i];
-  }
-  for (int64_t d = 0; d < a->dv; d += 16) {
-    const int64_t count = smaller(16, a->dv - d);
-    narrow(a->type, load_n(a->v + d, count), block);
-    for (int64_t i = 0; i < count; ++i) v[d + i] = block[i];
   }
 }
 

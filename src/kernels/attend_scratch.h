@@ -23,6 +23,8 @@ struct AttendScratch {
   int64_t out;     // [n_rows][value_stride] running output
   int64_t part;    // [kMaxTileRows][value_stride] one split's output of one tile
   int64_t scores;  // [kMaxTileRows][kRowStride] one split's logits of one tile, then their weights
+  int64_t fine;    // the same for the page in which a row ends, of 4-bit state
+  int64_t opened;  // a page's keys or values of 4-bit state as floats
   int64_t value_stride;
   int64_t chunk_stride;  // from one chunk of the queries to the next
   int64_t total;
@@ -38,7 +40,9 @@ inline AttendScratch attend_scratch(int64_t n_rows, int64_t dk, int64_t dv) {
   s.out = s.sum + up_to_16(n_rows);
   s.part = s.out + n_rows * s.value_stride;
   s.scores = s.part + kMaxTileRows * s.value_stride;
-  s.total = s.scores + kMaxTileRows * kRowStride;
+  s.fine = s.scores + kMaxTileRows * kRowStride;
+  s.opened = s.fine + kMaxTileRows * kRowStride;
+  s.total = s.opened + 32 * up_to_16(dk > dv ? dk : dv);
   return s;
 }
 

@@ -67,22 +67,34 @@ enum : int32_t {
   kGluRelu2 = 4,
   kGluSigmoid = 5
 };
-enum : int32_t { kKvF32 = 0, kKvF16 = 1, kKvBf16 = 2, kKvQ8 = 3 };
+enum : int32_t { kKvF32 = 0, kKvF16 = 1, kKvBf16 = 2, kKvQ8 = 3, kKvQ4 = 4 };
 enum : int32_t { kPageTokens = 32, kSplitTokens = 256 };
 
 // Attention state is held in pages of 32 tokens. In a page the tile of one (layer, kv head) is
 // K [dk][32] then V [32][dv] in the state's type. kKvQ8: bytes, and behind the codes of K, and of V, an f16
 // scale for each of the 32 tokens; keys are turned by a Hadamard matrix first, and so are the queries: a few
 // channels that are far larger than the others would else take the codes of all.
+// kKvQ4: runs of 16 values are 8 bytes of codes, value i and value i + 8 sharing a byte; the last run of a
+// row is padded. K is [dk][2 runs], then an f16 step for each of the dk channels, then what code 0 stands for
+// (f16): a channel of a page has the values middle + step * code, with codes of -8 to 7. V is [32][runs of
+// dv], then an f16 scale for each token, and is turned. A page's keys become codes when all 32 are there;
+// until then, and for the queries of that page, they are in f16 elsewhere.
 struct KvStoreArgs {
   int32_t type;
   int64_t dk, dv;
   int64_t slot;                     // position % 32
   const float* k;                   // [dk], after RoPE
   const float* v;                   // [dv]
-  uint8_t* k_tile;                  // [dk][32]
+  uint8_t* k_tile;                  // [dk][32]; kKvQ4: of the f16 keys
   uint8_t* v_tile;                  // [32][dv]
   const float* k_center = nullptr;  // [dk]: kKvQ8 takes it from the key first, where it is given
+};
+
+// A page's keys become the codes of kKvQ4.
+struct KvCloseArgs {
+  int64_t dk;
+  const uint8_t* fine;  // f16 [dk][32]
+  uint8_t* k_tile;
 };
 
 // Query rows that share one kv head of one sequence. Row r sees the keys at positions [first[r], last[r]]
@@ -103,6 +115,10 @@ struct AttendArgs {
   const uint8_t* const* pages;  // pages[p] holds positions [32 p, 32 p + 32); null where nobody looks
   int64_t k_offset, v_offset;   // bytes from a page's start to this layer's and head's tiles
   uint8_t* scratch;             // attend_scratch_bytes(n_rows, dk, dv), 64-byte aligned
+  // kKvQ4: the f16 keys [dk][32] of the pages in which rows end; those pages' own K is not looked at for
+  // them.
+  const uint8_t* const* fine_pages;
+  int64_t fine_offset;
 };
 
 // Elementwise and row operations of one ISA; every ISA gives the same bits (fixed lane structure, explicit
@@ -126,6 +142,7 @@ struct VecRow {
   void (*f32_to_f16)(const float* x, uint16_t* y, int64_t n);  // round to nearest even
   void (*kv_store)(const KvStoreArgs* args);
   void (*attend)(const AttendArgs* args);
+  void (*kv_close)(const KvCloseArgs* args);
 };
 
 }  // namespace ingle::kernels

@@ -8,8 +8,9 @@ namespace ingle::kernels {
 namespace {
 
 constexpr VecRow vec_row(const char* isa) {
-  return {isa,       quantize_q8, rms_norm, layer_norm, rope,       glu,        activate, add_rows,
-          scale_row, softcap_row, argmax,   all_finite, f16_to_f32, f32_to_f16, kv_store, attend};
+  return {isa,        quantize_q8, rms_norm,  layer_norm,  rope,    glu,
+          activate,   add_rows,    scale_row, softcap_row, argmax,  all_finite,
+          f16_to_f32, f32_to_f16,  kv_store,  attend,      kv_close};
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ constexpr uint64_t kMaxPageBytes = uint64_t{1} << 40;
 
 void check_part(const PartSpec& p, size_t index) {
   const auto where = [&] { return format("state part {}", index); };
-  if (p.kind > PartKind::recurrent)
+  if (p.kind > PartKind::tail)
     fail(Code::invalid_argument, where(), format("unknown kind {}", static_cast<int>(p.kind)));
-  if (p.type > StateType::q8)
+  if (p.type > StateType::q4)
     fail(Code::invalid_argument, where(), format("unknown element type {}", static_cast<int>(p.type)));
   const bool windowed = p.kind == PartKind::window;
   if (windowed ? p.window < 1 : p.window != 0)
@@ -26,8 +26,11 @@ void check_part(const PartSpec& p, size_t index) {
   if (recurrent && p.type != StateType::f32)
     fail(Code::invalid_argument, where(), "a recurrent state is kept in f32 alone");
 
+  const bool tail = p.kind == PartKind::tail;
+  if (tail && (p.type != StateType::f16 || p.dv != 0))
+    fail(Code::invalid_argument, where(), "a tail has keys alone, in f16");
   uint64_t bytes = recurrent ? 4 : 4 * kPageTokens;
-  for (const int64_t factor : {p.n_layers, p.n_kv_heads, p.dk, p.dv}) {
+  for (const int64_t factor : {p.n_layers, p.n_kv_heads, p.dk, tail ? 1 : p.dv}) {
     if (factor < 1)
       fail(Code::invalid_argument, where(),
            format("{} layers, {} heads, key width {}, value width {}; each must be at least 1", p.n_layers,

@@ -104,7 +104,7 @@ int64_t PrefixIndex::Impl::longest(const Path& path, int64_t most) const {
     int64_t missing = length;
     bool whole = true;
     for (size_t i = 0; i < pool->parts.size() && whole; ++i)
-      if (pool->parts[i].kind == PartKind::window) whole = holds_window(path, i, length, missing);
+      if (slides(pool->parts[i])) whole = holds_window(path, i, length, missing);
     if (whole) return length;
     length = missing;
   }
@@ -115,7 +115,7 @@ int64_t PrefixIndex::Impl::longest(const Path& path, int64_t most) const {
 void PrefixIndex::Impl::freshen(const Path& path, int64_t length) {
   size_t seen = path.blocks.size();
   for (const PartSpec& part : pool->parts)
-    if (part.kind == PartKind::window) seen = std::min(seen, first_seen(part, length));
+    if (slides(part)) seen = std::min(seen, first_seen(part, length));
   for (size_t b = 0; b < pages_for(length); ++b)
     trie.freshen(*path.blocks[b], b >= seen || b + 1 == pages_for(length));
 }

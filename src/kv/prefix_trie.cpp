@@ -180,7 +180,7 @@ double PrefixTrie::worth(const Block& block) const {
 bool PrefixTrie::has_extras(const Block& block) const {
   if (!block.snapshots.empty()) return true;
   for (size_t i = 0; i < block.pages.size(); ++i)
-    if (block.pages[i] && pool_->parts[i].kind == PartKind::window) return true;
+    if (block.pages[i] && slides(pool_->parts[i])) return true;
   return false;
 }
 
@@ -223,7 +223,7 @@ void PrefixTrie::drop_page(Page*& page, Release& release) noexcept {
 
 void PrefixTrie::drop_extras(Block& block, Release& release) noexcept {
   for (size_t i = 0; i < block.pages.size(); ++i)
-    if (pool_->parts[i].kind == PartKind::window) drop_page(block.pages[i], release);
+    if (slides(pool_->parts[i])) drop_page(block.pages[i], release);
   for (BlockSnapshot& s : block.snapshots)
     for (Page*& page : s.pages) drop_page(page, release);
   block.snapshots.clear();
@@ -279,7 +279,7 @@ uint64_t PrefixTrie::sole_bytes(const Block& block, bool extras_alone) const {
     if (page && page->refs.load(std::memory_order_acquire) == 1) bytes += page->memory.size();
   };
   for (size_t i = 0; i < block.pages.size(); ++i)
-    if (!extras_alone || pool_->parts[i].kind == PartKind::window) count(block.pages[i]);
+    if (!extras_alone || slides(pool_->parts[i])) count(block.pages[i]);
   for (const BlockSnapshot& s : block.snapshots)
     for (const Page* page : s.pages) count(page);
   return bytes;

@@ -15,8 +15,8 @@ int64_t pages_of(const PartSpec& part, int64_t n_tokens, int64_t chunk) {
   }
   const int64_t all = ceil_div(n_tokens, kPageTokens);
   if (part.kind == PartKind::pages) return all;
-  return std::min(all,
-                  ceil_div(std::min(part.window, n_tokens) - 1 + std::min(chunk, n_tokens), kPageTokens) + 1);
+  const int64_t window = part.kind == PartKind::tail ? kPageTokens + 1 : part.window;
+  return std::min(all, ceil_div(std::min(window, n_tokens) - 1 + std::min(chunk, n_tokens), kPageTokens) + 1);
 }
 
 }  // namespace

@@ -26,6 +26,21 @@ void copy_rows(const std::byte*& src, std::byte*& dst, int64_t n, int64_t entry,
 }  // namespace
 
 void copy_positions(const PartSpec& part, const std::byte* src, std::byte* dst, int64_t used) {
+  if (part.type == StateType::q4) {
+    for (const std::byte* end = src + part.page_bytes(); src != end;) {
+      // A page's keys are made together.
+      const auto keys = static_cast<size_t>(part.v_offset(0, 0));
+      if (used < kPageTokens)
+        std::memset(dst, 0, keys);
+      else
+        std::memcpy(dst, src, keys);
+      src += keys;
+      dst += keys;
+      copy_rows(src, dst, 1, q4_row_bytes(part.dv), used);
+      copy_rows(src, dst, 1, 2, used);
+    }
+    return;
+  }
   const bool scaled = part.type == StateType::q8;
   const int64_t element = part.type == StateType::f32 ? 4 : scaled ? 1 : 2;
   for (const std::byte* end = src + part.page_bytes(); src != end;) {
@@ -135,9 +150,9 @@ void SequenceState::Impl::drop_unseen() noexcept {
   Release release(*pool);
   for (size_t i = 0; i < tables.size(); ++i) {
     const PartSpec& part = pool->parts[i];
-    if (part.kind != PartKind::window) continue;
+    if (!slides(part)) continue;
     Table& t = tables[i];
-    const size_t keep = first_seen(part, length);
+    const size_t keep = first_kept(part, length);
     for (size_t p = t.first_held; p < std::min(keep, t.pages.size()); ++p) {
       release.drop(t.pages[p]);
       t.set(p, nullptr);
@@ -218,14 +233,25 @@ void SequenceState::commit(int64_t n) {
   s.drop_unseen();
 }
 
+int64_t SequenceState::Impl::last_at_most(int64_t n) const {
+  for (int64_t before = -1; before != n;) {
+    before = n;
+    for (size_t i = 0; i < tables.size(); ++i) {
+      const PartSpec& part = pool->parts[i];
+      if (is_recurrent(i)) n = snapshots[i].last_at_most(n);
+      if (part.kind == PartKind::tail && n < length && first_seen(part, n) < tables[i].first_held)
+        n = n / kPageTokens * kPageTokens;
+    }
+  }
+  return n;
+}
+
 int64_t SequenceState::truncate(int64_t wanted) {
   Impl& s = *impl_;
   if (wanted < 0 || wanted > s.length)
     fail(Code::invalid_argument, "sequence state",
          format("cannot truncate {} tokens to {}", s.length, wanted));
-  int64_t n = wanted;
-  for (size_t i = 0; i < s.tables.size(); ++i)
-    if (s.is_recurrent(i)) n = s.snapshots[i].last_at_most(n);
+  const int64_t n = s.last_at_most(wanted);
   for (size_t i = 0; i < s.tables.size(); ++i) {
     const PartSpec& part = s.pool->parts[i];
     if (part.kind != PartKind::window) continue;

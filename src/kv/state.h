@@ -16,9 +16,9 @@ namespace ingle::kv {
 constexpr int64_t kPageTokens = 32;
 
 // Full attention; attention that sees the last `window` tokens; a state that each token replaces (of a
-// recurrence, or the last inputs of a convolution).
-enum class PartKind : uint8_t { pages, window, recurrent };
-enum class StateType : uint8_t { f32 = 0, f16 = 1, bf16 = 2, q8 = 3 };
+// recurrence, or the last inputs of a convolution); keys of the page that a token lies in.
+enum class PartKind : uint8_t { pages, window, recurrent, tail };
+enum class StateType : uint8_t { f32 = 0, f16 = 1, bf16 = 2, q8 = 3, q4 = 4 };
 const char* name_of(StateType type);  // "f16"; "unknown type" for what is none
 
 struct PartSpec {
@@ -27,8 +27,9 @@ struct PartSpec {
   int64_t n_layers = 0, n_kv_heads = 0, dk = 0, dv = 0;
   int64_t window = 0;  // tokens that a query sees, itself included; 0 for the other kinds
   // In a page of attention: [layer][kv head] { K [dk][32], V [32][dv] }; q8 has bytes, and behind those of K,
-  // and of V, an f16 scale for each token. A page of a recurrent part is one snapshot, [layer][kv
-  // head][dk][dv], always f32.
+  // and of V, an f16 scale for each token; q4 is told in kernels/isa.h. A page of a recurrent part is one
+  // snapshot, [layer][kv head][dk][dv], always f32. Behind each part of q4 comes a tail of the same layers
+  // and heads: it has the keys of a page until that page's K is made, for its own queries; dv is 0.
   int64_t tile_bytes() const;  // of one layer and head
   int64_t page_bytes() const;
   int64_t tile_offset(int64_t layer, int64_t head) const {
@@ -38,6 +39,9 @@ struct PartSpec {
   int64_t v_offset(int64_t layer, int64_t head) const;
   bool operator==(const PartSpec&) const = default;
 };
+
+// Of the n 4-bit values of one token: whole runs of 16.
+constexpr int64_t q4_row_bytes(int64_t n) { return (n + 15) / 16 * 8; }
 
 // Lends pages. Shared by the sequences of one model; thread-safe. Sequences may outlive this handle.
 class StatePool {
@@ -93,10 +97,10 @@ class SequenceState {
   // window pages that nobody can see (a query at p sees (p - window, p]). With recurrent parts n is 0 or all,
   // unless each length was asked for.
   void commit(int64_t n);
-  // Shortens to n tokens, or to the last position before n at which recurrent parts have a snapshot, and ends
-  // a reservation. Returns the length that it has now; the tokens from there to n are to be computed again.
-  // Throws Code::invalid_argument when a window part no longer holds what that position would see; 0 always
-  // works.
+  // Shortens to n tokens, or to the last position before n at which recurrent parts have a snapshot and a
+  // tail begins a page or has that page, and ends a reservation. Returns the length that it has now; the
+  // tokens from there to n are to be computed again. Throws Code::invalid_argument when a window part no
+  // longer holds what that position would see; 0 always works.
   int64_t truncate(int64_t n);
   // Recurrent parts keep the snapshot at this length, beside those that they keep anyway; of marked ones the
   // last few stay. For places that one comes back to: the end of a prompt, of a message.

@@ -39,10 +39,19 @@ void copy_positions(const PartSpec& part, const std::byte* from, std::byte* to, 
 
 inline size_t pages_for(int64_t tokens) { return static_cast<size_t>(ceil_div(tokens, kPageTokens)); }
 
+// A window's pages, and a tail's, go when no later query sees them.
+inline bool slides(const PartSpec& part) {
+  return part.kind == PartKind::window || part.kind == PartKind::tail;
+}
 // Of a part: the first page that the next query, at `length`, sees.
 inline size_t first_seen(const PartSpec& part, int64_t length) {
+  if (part.kind == PartKind::tail) return static_cast<size_t>(length / kPageTokens);
   if (part.kind != PartKind::window) return 0;
   return static_cast<size_t>(std::max<int64_t>(0, length - part.window + 1) / kPageTokens);
+}
+// The first page that is kept: of a tail also what a truncate by up to a page would want back.
+inline size_t first_kept(const PartSpec& part, int64_t length) {
+  return first_seen(part, part.kind == PartKind::tail ? std::max<int64_t>(0, length - kPageTokens) : length);
 }
 
 struct SequenceState::Impl {
@@ -57,6 +66,8 @@ struct SequenceState::Impl {
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
+  // The longest state of at most n tokens that recurrent parts and tails can go back to.
+  int64_t last_at_most(int64_t n) const;
   bool is_recurrent(size_t part) const { return pool->parts[part].kind == PartKind::recurrent; }
 
   std::shared_ptr<StatePool::Impl> pool;

@@ -150,6 +150,7 @@ std::string describe(const PartSpec& p) {
   const std::string shape = format("{}, {} layers × {} heads × ({} {} {})", name_of(p.type), p.n_layers,
                                    p.n_kv_heads, p.dk, p.kind == PartKind::recurrent ? "×" : "+", p.dv);
   if (p.kind == PartKind::window) return format("window of {}, {}", p.window, shape);
+  if (p.kind == PartKind::tail) return "keys of the last page, " + shape;
   return (p.kind == PartKind::recurrent ? "recurrent state, " : "full attention, ") + shape;
 }
 

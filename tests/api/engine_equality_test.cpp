@@ -195,9 +195,12 @@ TEST_CASE("64 mixed requests give what each gives alone", "[api]") {
 TEST_CASE("windows, recurrent state and rotations that turn by length keep the bytes", "[api]") {
   const Runtime runtime = one_thread();
   for (const std::string name : {"gemma3_bf16", "qwen3_5_text", "llama_rope_dynamic", "lfm2", "mamba2",
-                                 "phi3_longrope_long", "minicpm3"}) {
+                                 "phi3_longrope_long", "minicpm3", "gemma3_bf16 q4", "lfm2 q4"}) {
     CAPTURE(name);
-    const Model model = Model::load(runtime, data_path("golden/arch/" + name));
+    ModelOptions in;
+    const size_t blank = name.find(' ');
+    if (blank != std::string::npos) in.state_type = name.substr(blank + 1);
+    const Model model = Model::load(runtime, data_path("golden/arch/" + name.substr(0, blank)), in);
     const std::vector<Request> requests = requests_for(model, 20);
     const std::vector<Got> expected = all_alone(model, requests);
     int64_t preemptions = 0;

@@ -97,8 +97,10 @@ TEST_CASE("a loaded session goes on with the bits of the saved one", "[api]") {
   const auto name =
       GENERATE(as<std::string>(), "models/qwen2-q8_0.gguf", "models/gemma3_text/model-f32.gguf",
                "golden/arch/mamba", "golden/arch/lfm2", "golden/arch/falcon_h1", "golden/arch/qwen3_5_text");
-  CAPTURE(name);
-  const Model model = Model::load(one_thread(), data_path(name));
+  ModelOptions options;
+  options.state_type = GENERATE(as<std::string>(), "", "q4");
+  CAPTURE(name, options.state_type);
+  const Model model = Model::load(one_thread(), data_path(name), options);
   Session s(model);
   const auto n = std::min<size_t>(75, static_cast<size_t>(model.info().n_context) - 24);
   s.feed(some_ids(n, model.info().n_vocab));

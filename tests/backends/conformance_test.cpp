@@ -49,6 +49,8 @@ backends::Plan make_plan(const Shapes& s, uint32_t seed = 1) {
   if (s.attention)
     m.plan.parts = {{s.window ? kv::PartKind::window : kv::PartKind::pages, s.state, s.layers, h.n_kv_heads,
                      h.dk, h.dv, s.window}};
+  if (s.attention && s.state == kv::StateType::q4)
+    m.plan.parts.push_back({kv::PartKind::tail, kv::StateType::f16, s.layers, h.n_kv_heads, h.dk, 0, 0});
   const Id rotation = s.rotated ? m.rotation(s.rotated) : kNone;
   for (int32_t layer = 0; layer < s.layers; ++layer) {
     if (s.attention) {
@@ -243,7 +245,8 @@ TEST_CASE("fused ops equal their expansions for every option", "[backends]") {
 }
 
 TEST_CASE("state types round alike on every backend", "[backends]") {
-  for (const kv::StateType type : {kv::StateType::f16, kv::StateType::bf16, kv::StateType::q8}) {
+  for (const kv::StateType type :
+       {kv::StateType::f16, kv::StateType::bf16, kv::StateType::q8, kv::StateType::q4}) {
     CAPTURE(static_cast<int>(type));
     Shapes s;
     s.state = type;

@@ -188,6 +188,22 @@ TEST_CASE("keys in 8 bits are centered by their bias where rotations leave it", 
   }
 }
 
+TEST_CASE("each part of 4-bit state has a tail behind it", "[graph]") {
+  GraphBuilder b = builder_over({}, formats::Naming::gguf, kv::StateType::q4);
+  const HeadShape h{8, 2, 16, 24}, wide{8, 2, 32, 24};
+  CHECK(b.state(kv::PartKind::pages, h, 0).part == 0);
+  CHECK(b.state(kv::PartKind::window, wide, 100).part == 2);
+  const GraphBuilder::StateSlot again = b.state(kv::PartKind::pages, h, 0);
+  CHECK(again.part == 0);
+  CHECK(again.layer == 1);
+  const backends::Plan plan = b.finish(1, 1);
+  const kv::StateType q4 = kv::StateType::q4, f16 = kv::StateType::f16;
+  CHECK(plan.parts == std::vector<kv::PartSpec>{{kv::PartKind::pages, q4, 2, 2, 16, 24, 0},
+                                                {kv::PartKind::tail, f16, 2, 2, 16, 0, 0},
+                                                {kv::PartKind::window, q4, 1, 2, 32, 24, 100},
+                                                {kv::PartKind::tail, f16, 1, 2, 32, 0, 0}});
+}
+
 TEST_CASE("layers of equal shape and window share a part of the state", "[graph]") {
   GraphBuilder b = builder_over({});
   const HeadShape h{8, 2, 16, 16}, wide{8, 2, 32, 16}, few{8, 1, 16, 16}, more_queries{16, 2, 16, 16};

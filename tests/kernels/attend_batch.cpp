@@ -13,7 +13,7 @@ std::vector<float> slice(const std::vector<float>& all, int64_t begin, int64_t e
 
 TEST_CASE("a row's result does not depend on the other rows", "[attend]") {
   for (const VecRow* row : rows()) {
-    for (const int32_t type : {kKvF32, kKvF16, kKvBf16, kKvQ8}) {
+    for (const int32_t type : {kKvF32, kKvF16, kKvBf16, kKvQ8, kKvQ4}) {
       for (const int64_t window : {0, 50}) {
         const State s(*row, type, 290, 64, 72, 20);
         Query query = causal(s, 40, 3, window, 21);
@@ -32,20 +32,25 @@ TEST_CASE("a row's result does not depend on the other rows", "[attend]") {
 }
 
 TEST_CASE("decoding token by token equals the prefill", "[attend]") {
-  for (const VecRow* row : rows()) {
-    const State s(*row, kKvF16, 270, 32, 32, 22);
-    const int64_t heads = 3;
-    const Query query = causal(s, s.n, heads, 0, 23);
-    const std::vector<float> prefill = run(*row, s, query);
-    State growing(*row, kKvF16, s.n, 32, 32, 22);
-    for (auto& page : growing.pages) std::fill(page.begin(), page.end(), uint8_t{0xFF});
-    for (int64_t t = 0; t < s.n; ++t) {  // what comes later is not there yet
-      growing.put(*row, t);
-      INFO(row->isa << " token " << t);
-      REQUIRE(same_bits(run(*row, growing, query, t * heads, (t + 1) * heads),
-                        slice(prefill, t * heads, (t + 1) * heads, s.dv)));
+  for (const VecRow* row : rows())
+    for (const int32_t type : {kKvF16, kKvQ4}) {
+      const State s(*row, type, 270, 32, 32, 22);
+      const int64_t heads = 3;
+      const Query query = causal(s, s.n, heads, 0, 23);
+      const std::vector<float> prefill = run(*row, s, query);
+      State growing(*row, type, s.n, 32, 32, 22);
+      Source source(22);  // what 4-bit state has stored is not what it was made of
+      growing.k = source.many(s.n * 32, -2.0f, 2.0f);
+      growing.v = source.many(s.n * 32, -1.0f, 1.0f);
+      for (auto* pages : {&growing.pages, &growing.fine})
+        for (auto& page : *pages) std::fill(page.begin(), page.end(), uint8_t{0xFF});
+      for (int64_t t = 0; t < s.n; ++t) {  // what comes later is not there yet
+        growing.put(*row, t);
+        INFO(row->isa << " type " << type << " token " << t);
+        REQUIRE(same_bits(run(*row, growing, query, t * heads, (t + 1) * heads),
+                          slice(prefill, t * heads, (t + 1) * heads, s.dv)));
+      }
     }
-  }
 }
 
 TEST_CASE("values that a row cannot see do not reach it, even when they are not finite", "[attend]") {

@@ -24,7 +24,7 @@ TEST_CASE("attention over each state type and head size", "[attend]") {
   struct Size {
     int64_t dk, dv;
   };
-  for (const int32_t type : {kKvF32, kKvF16, kKvBf16, kKvQ8}) {
+  for (const int32_t type : {kKvF32, kKvF16, kKvBf16, kKvQ8, kKvQ4}) {
     for (const Size size :
          {Size{1, 1}, Size{8, 8}, Size{16, 16}, Size{64, 64}, Size{80, 80}, Size{96, 96}, Size{128, 128},
           Size{192, 128}, Size{24, 40}, Size{33, 17}, Size{256, 256}, Size{300, 20}, Size{520, 24}}) {
@@ -40,7 +40,7 @@ TEST_CASE("attention with any number of rows", "[attend]") {
 }
 
 TEST_CASE("attention across the borders of pages and splits", "[attend]") {
-  for (const int32_t type : {kKvF16, kKvQ8})
+  for (const int32_t type : {kKvF16, kKvQ8, kKvQ4})
     for (const int64_t n : {1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 300, 511, 512, 513, 800}) {
       const State s(*rows()[0], type, n, 16, 16, 7);
       check(s, causal(s, std::min<int64_t>(n, 20), 2, 0, 8));
@@ -49,7 +49,7 @@ TEST_CASE("attention across the borders of pages and splits", "[attend]") {
 
 TEST_CASE("attention through a window, with absent pages before it", "[attend]") {
   for (const int64_t window : {1, 5, 31, 33, 100, 257, 400}) {
-    State s(*rows()[0], window % 2 ? kKvBf16 : kKvQ8, 700, 24, 24, 9);
+    State s(*rows()[0], window % 2 ? kKvBf16 : window % 4 ? kKvQ8 : kKvQ4, 700, 24, 24, 9);
     const Query query = causal(s, 40, 2, window, 10);
     const int64_t lowest = *std::min_element(query.first.begin(), query.first.end());
     for (int64_t p = 0; p < lowest / 32; ++p) s.table[idx(p)] = nullptr;

@@ -7,6 +7,7 @@ namespace attend_test {
 using namespace vec_test;
 using namespace ingle::kernels;
 
+inline int64_t q4_row(int64_t n) { return (n + 15) / 16 * 8; }
 inline size_t value_bytes(int32_t type) { return type == kKvF32 ? 4 : type == kKvQ8 ? 1 : 2; }
 inline int64_t scale_bytes(int32_t type) {
   return type == kKvQ8 ? 64 : 0;
@@ -22,31 +23,82 @@ struct State {
   std::vector<std::vector<uint8_t>> pages;
   std::vector<const uint8_t*> table;
   int64_t k_offset = 48, v_offset;
+  // 4-bit state: the keys as the queries of other pages see them are in k, and these are their f16 ones.
+  std::vector<float> fine_k;
+  std::vector<std::vector<uint8_t>> fine;
+  std::vector<const uint8_t*> fine_table;
 
   State(const VecRow& row, int32_t state_type, int64_t count, int64_t key, int64_t value, uint64_t seed)
       : type(state_type), n(count), dk(key), dv(value) {
     Source source(seed);
     k = source.many(n * dk, -2.0f, 2.0f);
     v = source.many(n * dv, -1.0f, 1.0f);
+    if (type == kKvQ4) {
+      make_q4(row);
+      return;
+    }
     v_offset = k_offset + dk * 32 * static_cast<int64_t>(value_bytes(type)) + scale_bytes(type);
     const size_t bytes = idx(v_offset + scale_bytes(type)) + idx(dv) * 32 * value_bytes(type);
     pages.assign(idx((n + 31) / 32), std::vector<uint8_t>(bytes, 0xFF));
     for (const auto& page : pages) table.push_back(page.data());
     for (int64_t t = 0; t < n; ++t) put(row, t);
   }
+  void make_q4(const VecRow& row) {
+    v_offset = k_offset + dk * 20;
+    fine_k = k;
+    pages.assign(idx((n + 31) / 32), std::vector<uint8_t>(idx(v_offset + 32 * (q4_row(dv) + 2)), 0xFF));
+    fine.assign(pages.size(), std::vector<uint8_t>(idx(64 * dk), 0xFF));
+    for (size_t p = 0; p < pages.size(); ++p)
+      table.push_back(pages[p].data()), fine_table.push_back(fine[p].data());
+    for (int64_t t = 0; t < n; ++t) put(row, t);
+  }
+  // The last token of a page closes it.
+  void put_q4(const VecRow& row, int64_t t) {
+    uint8_t *page = pages[idx(t / 32)].data(), *keys = fine[idx(t / 32)].data();
+    const KvStoreArgs args{type, dk, dv, t % 32, &k[idx(t * dk)], &v[idx(t * dv)], keys, page + v_offset};
+    row.kv_store(&args);
+    for (int64_t d = 0; d < dk; ++d)
+      k[idx(t * dk + d)] = fine_k[idx(t * dk + d)] = half(keys, d * 32 + t % 32);
+    const float scale = half(page + v_offset + 32 * q4_row(dv), t % 32);
+    for (int64_t d = 0; d < dv; ++d)
+      v[idx(t * dv + d)] = scale * static_cast<float>(code(page + v_offset + t % 32 * q4_row(dv), d));
+    turn(&v[idx(t * dv)], dv);
+    if (t % 32 < 31) return;
+    const KvCloseArgs close{dk, keys, page + k_offset};
+    row.kv_close(&close);
+    const uint8_t* steps = page + k_offset + 16 * dk;
+    for (int64_t slot = 0; slot < 32; ++slot)
+      for (int64_t d = 0; d < dk; ++d)
+        k[idx((t - 31 + slot) * dk + d)] = std::fma(static_cast<float>(code(page + k_offset + 16 * d, slot)),
+                                                    half(steps, d), half(steps, dk + d));
+  }
+  static float half(const uint8_t* from, int64_t i) {
+    uint16_t h;
+    std::memcpy(&h, from + 2 * i, 2);
+    return half_to_float(h);
+  }
+  static int code(const uint8_t* row, int64_t i) {
+    const uint8_t both = row[i / 16 * 8 + i % 8];
+    return (i % 16 < 8 ? both & 15 : both >> 4) - 8;
+  }
+  // As a query sees it that ends at position `last`.
+  float key(int64_t t, int64_t d, int64_t last) const {
+    return type == kKvQ4 && t / 32 == last / 32 ? fine_k[idx(t * dk + d)] : k[idx(t * dk + d)];
+  }
   void put(const VecRow& row, int64_t t) {
+    if (type == kKvQ4) return put_q4(row, t);
     uint8_t* page = pages[idx(t / 32)].data();
     const KvStoreArgs args{type,           dk, dv, t % 32, &k[idx(t * dk)], &v[idx(t * dv)], page + k_offset,
                            page + v_offset};
     row.kv_store(&args);
     for (int64_t d = 0; d < dk; ++d) k[idx(t * dk + d)] = read(page + k_offset, d * 32 + t % 32, dk, t % 32);
-    if (type == kKvQ8) turn(&k[idx(t * dk)]);
+    if (type == kKvQ8) turn(&k[idx(t * dk)], dk);
     for (int64_t d = 0; d < dv; ++d) v[idx(t * dv + d)] = read(page + v_offset, t % 32 * dv + d, dv, t % 32);
   }
   // Keys are stored turned; turning twice gives them back.
-  void turn(float* x) const {
-    const int64_t b = std::min<int64_t>(dk & -dk, 256);
-    for (int64_t run = 0; run < dk; run += b) {
+  static void turn(float* x, int64_t width) {
+    const int64_t b = std::min<int64_t>(width & -width, 256);
+    for (int64_t run = 0; run < width; run += b) {
       std::vector<double> y(idx(b));
       for (int64_t i = 0; i < b; ++i)
         for (int64_t j = 0; j < b; ++j)
@@ -120,6 +172,7 @@ inline std::vector<float> run(const VecRow& row, const State& s, const Query& qu
   a.sink = query.sink.empty() ? nullptr : query.sink.data() + begin;
   a.slopes = query.slopes.empty() ? nullptr : query.slopes.data() + begin;
   a.pages = s.table.data(), a.k_offset = s.k_offset, a.v_offset = s.v_offset;
+  a.fine_pages = s.fine_table.data();
   a.scratch = aligned;
   row.attend(&a);
   return out;
@@ -136,7 +189,7 @@ inline std::vector<double> oracle(const State& s, const Query& query) {
     for (int64_t t = query.first[idx(r)]; t <= query.last[idx(r)]; ++t) {
       double logit = 0.0;
       for (int64_t d = 0; d < s.dk; ++d) {
-        logit += static_cast<double>(query.q[idx(r * s.dk + d)]) * s.k[idx(t * s.dk + d)];
+        logit += static_cast<double>(query.q[idx(r * s.dk + d)]) * s.key(t, d, query.last[idx(r)]);
       }
       logit *= query.scale;
       if (!query.slopes.empty()) logit += query.slopes[idx(r)] * static_cast<double>(t - query.last[idx(r)]);

@@ -20,7 +20,8 @@ class Simulation {
  public:
   Simulation(uint32_t seed, uint64_t budget)
       : random_(seed),
-        parts_{full_part(StateType::bf16), window_part(45), window_part(7, StateType::q8)},
+        parts_{full_part(StateType::bf16), window_part(45), window_part(7, StateType::q8),
+               full_part(StateType::q4), tail_part()},
         pool_(memory_.get(), parts_, budget) {}
 
   void step() {
@@ -86,8 +87,13 @@ class Simulation {
   }
 
   void truncate(Shadow& s) {
-    const int64_t n =
+    const int64_t wanted =
         s.state.length() - static_cast<int64_t>(pick(std::min<size_t>(s.values.size(), 40) + 1));
+    int64_t n = wanted;
+    for (size_t i = 0; i < parts_.size(); ++i)
+      if (parts_[i].kind == PartKind::tail && n % kPageTokens != 0 &&
+          !s.state.pages(i)[static_cast<size_t>(n / kPageTokens)])
+        n -= n % kPageTokens;
     bool refused = false;
     for (size_t i = 0; i < parts_.size(); ++i) {
       if (parts_[i].kind != PartKind::window) continue;
@@ -95,7 +101,8 @@ class Simulation {
         refused |= s.state.pages(i)[static_cast<size_t>(p / kPageTokens)] == nullptr;
     }
     try {
-      s.state.truncate(n);
+      const int64_t got = s.state.truncate(wanted);
+      REQUIRE(got == n);
       REQUIRE_FALSE(refused);
       s.values.resize(static_cast<size_t>(n));
       ++truncated_;
@@ -110,8 +117,7 @@ class Simulation {
     REQUIRE(length == static_cast<int64_t>(s.values.size()));
     for (size_t i = 0; i < parts_.size(); ++i) {
       const PartSpec& part = parts_[i];
-      const int64_t from = part.kind == PartKind::window ? std::max<int64_t>(0, length - part.window + 1) : 0;
-      for (int64_t p = from; p < length; ++p)
+      for (int64_t p = seen_from(part, length); p < length; ++p)
         if (!holds(s.state, i, part, p, s.values[static_cast<size_t>(p)]))
           FAIL("part " << i << " position " << p);
     }

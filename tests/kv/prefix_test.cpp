@@ -60,8 +60,7 @@ bool is_of(const SequenceState& s, const StatePool& pool, std::span<const int32_
         return false;
       continue;
     }
-    const int64_t first =
-        part.kind == PartKind::window ? std::max<int64_t>(0, s.length() - part.window + 1) : 0;
+    const int64_t first = seen_from(part, s.length());
     for (int64_t p = first; p < s.length(); ++p)
       if (!holds(s, i, part, p, values[static_cast<size_t>(p)])) return false;
     for (int64_t p = s.length(); p % kPageTokens != 0; ++p)
@@ -340,12 +339,14 @@ TEST_CASE("who listens knows what is there", "[kv]") {
 // Against the plainest thing that could work: every prefix that was stored, in a list.
 TEST_CASE("a match is never more than was stored, and never wrong", "[kv]") {
   const auto seed = static_cast<uint32_t>(GENERATE(range(0, 4)));
-  const auto kind = GENERATE(0, 1, 2, 3);
+  const auto kind = GENERATE(0, 1, 2, 3, 4, 5);
   CAPTURE(seed, kind);
   const std::vector<std::vector<PartSpec>> all{{full_part()},
                                                {full_part(), window_part(45)},
                                                {recurrent_part()},
-                                               {full_part(), window_part(7), recurrent_part()}};
+                                               {full_part(), window_part(7), recurrent_part()},
+                                               {full_part(StateType::q4), tail_part()},
+                                               {full_part(StateType::q4), tail_part(), recurrent_part()}};
   const std::vector<PartSpec>& parts = all[static_cast<size_t>(kind)];
   uint64_t block = 0;
   for (const PartSpec& p : parts) block += static_cast<uint64_t>(p.page_bytes());

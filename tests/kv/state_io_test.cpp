@@ -64,7 +64,9 @@ int64_t snapshot_position(const SequenceState& s, size_t part) {
 }  // namespace
 
 TEST_CASE("a state comes back as it was", "[kv]") {
-  const std::vector<PartSpec> parts{full_part(), window_part(40), recurrent_part(), full_part(StateType::q8)};
+  const std::vector<PartSpec> parts{
+      full_part(), window_part(40), recurrent_part(), full_part(StateType::q8), full_part(StateType::q4),
+      tail_part()};
   const StatePool pool(system_allocator(), parts, kPlenty);
   const auto length = GENERATE(as<int64_t>(), 0, 1, 31, 32, 33, 64, 200);
   SequenceState s(pool);
@@ -76,6 +78,8 @@ TEST_CASE("a state comes back as it was", "[kv]") {
   for (int64_t p = 0; p < length; ++p) {
     CHECK(holds(back, 0, parts[0], p, 7));
     CHECK(holds(back, 3, parts[3], p, 7));
+    CHECK(holds(back, 4, parts[4], p, 7));
+    if (p >= seen_from(parts[5], length)) CHECK(holds(back, 5, parts[5], p, 7));
     if (p > length - 40) CHECK(holds(back, 1, parts[1], p, 7));
   }
   CHECK(snapshot_position(back, 2) == length);

@@ -18,7 +18,7 @@ size_t held_pages(const SequenceState& s, size_t part) {
 }  // namespace
 
 TEST_CASE("a page is laid out as the header says", "[kv]") {
-  const PartSpec p = full_part(StateType::f16);
+  PartSpec p = full_part(StateType::f16);
   CHECK(p.tile_bytes() == (4 + 3) * 32 * 2);
   CHECK(p.page_bytes() == 4 * p.tile_bytes());
   CHECK(p.k_offset(1, 1) == 3 * p.tile_bytes());
@@ -28,6 +28,14 @@ TEST_CASE("a page is laid out as the header says", "[kv]") {
   const PartSpec q8 = full_part(StateType::q8);  // a scale of two bytes for each token, of K and of V
   CHECK(q8.tile_bytes() == (4 + 2 + 3 + 2) * 32);
   CHECK(q8.v_offset(1, 0) == 2 * q8.tile_bytes() + (4 + 2) * 32);
+  // Half a byte each, rows of whole runs of 16; a step and a middle for each channel of K, a scale for each
+  // token of V.
+  PartSpec q4 = full_part(StateType::q4);
+  CHECK(q4.tile_bytes() == 4 * (16 + 4) + 32 * (8 + 2));
+  CHECK(q4.v_offset(1, 0) == 2 * q4.tile_bytes() + 4 * (16 + 4));
+  CHECK(tail_part().tile_bytes() == 4 * 32 * 2);
+  q4.dk = q4.dv = p.dk = p.dv = 128;
+  CHECK(static_cast<double>(q4.page_bytes()) / static_cast<double>(p.page_bytes()) < 0.286);
 }
 
 TEST_CASE("a bad part is refused with its number", "[kv]") {
@@ -47,6 +55,9 @@ TEST_CASE("a bad part is refused with its number", "[kv]") {
   bad([](PartSpec& p) { p.kind = PartKind::window; });
   bad([](PartSpec& p) { p.kind = static_cast<PartKind>(9); });
   bad([](PartSpec& p) { p.type = static_cast<StateType>(9); });
+  bad([](PartSpec& p) { p = tail_part(), p.dv = 3; });
+  bad([](PartSpec& p) { p = tail_part(), p.type = StateType::f32; });
+  bad([](PartSpec& p) { p = tail_part(), p.window = 5; });
 }
 
 TEST_CASE("pages come as they fill, aligned and zeroed, and go back", "[kv]") {

@@ -1,5 +1,6 @@
 // What the tests of this room share: an allocator that counts and can fail, and access to single positions.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -44,13 +45,40 @@ inline PartSpec window_part(int64_t window, StateType type = StateType::f32) {
           .window = window};
 }
 
+// What goes with a part of 4-bit state.
+inline PartSpec tail_part() {
+  return {.kind = PartKind::tail, .type = StateType::f16, .n_layers = 2, .n_kv_heads = 2, .dk = 4, .dv = 0};
+}
+
 inline size_t element_bytes(const PartSpec& p) {
+  if (p.type == StateType::q4) return 1;
   return p.type == StateType::f32 ? 4 : p.type == StateType::q8 ? 1 : 2;
+}
+// The first position of a part that a query at `length` sees.
+inline int64_t seen_from(const PartSpec& p, int64_t length) {
+  if (p.kind == PartKind::tail) return length / kPageTokens * kPageTokens;
+  return p.kind == PartKind::window ? std::max<int64_t>(0, length - p.window + 1) : 0;
+}
+
+// Of 4-bit state: the keys of a page are all its last position's.
+template <class F>
+void for_each_byte_q4(const PartSpec& p, std::byte* page, int64_t slot, F f) {
+  uint32_t n = 0;
+  const int64_t row = q4_row_bytes(p.dv);
+  for (int64_t layer = 0; layer < p.n_layers; ++layer)
+    for (int64_t head = 0; head < p.n_kv_heads; ++head) {
+      std::byte *const keys = page + p.k_offset(layer, head), *const values = page + p.v_offset(layer, head);
+      if (slot + 1 == kPageTokens)
+        for (std::byte* at = keys; at != values; ++at) f(at, n++);
+      for (int64_t i = 0; i < row; ++i) f(values + slot * row + i, n++);
+      for (int64_t i = 0; i < 2; ++i) f(values + kPageTokens * row + 2 * slot + i, n++);
+    }
 }
 
 // Calls f(bytes of one element, number) for every element that belongs to one position of a page.
 template <class F>
 void for_each_element(const PartSpec& p, std::byte* page, int64_t slot, F f) {
+  if (p.type == StateType::q4) return for_each_byte_q4(p, page, slot, f);
   const auto e = static_cast<int64_t>(element_bytes(p));
   uint32_t n = 0;
   for (int64_t layer = 0; layer < p.n_layers; ++layer) {

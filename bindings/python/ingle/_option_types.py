@@ -28,7 +28,7 @@ class RuntimeOptions(TypedDict, total=False):
 class ModelOptions(TypedDict, total=False):
     # cpu, ref (slow, the oracle), null, or a plug-in: openblas, onednn, eigen, plugin:/path.
     backend: str
-    # Of the attention state: f32, f16, bf16, q8 (a byte each). Empty: the backend's choice.
+    # Of the attention state: f32, f16, bf16, q8 (a byte each), q4 (half a byte). Empty: the backend's choice.
     state_type: str
     # 1 maps the file; 0 reads it, which is safe against a later truncation.
     map: bool

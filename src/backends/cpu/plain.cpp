@@ -120,6 +120,7 @@ void CpuStep::operator()(const op::Rope& o) {
 
 void CpuStep::operator()(const op::StoreKv& o) {
   each_row(n, [&](int64_t r) { store(o, r, row(o.k, r), row(o.v, r)); });
+  close_pages(o);
 }
 
 // gate and up are overwritten where they are bounded; out may be either.

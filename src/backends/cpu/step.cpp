@@ -5,6 +5,10 @@ namespace {
 
 using kernels::PackedWeight;
 
+struct Filled {  // pages begin <= p < end
+  int64_t begin, end;
+};
+
 constexpr int64_t kCancelRows = 8;  // steps of fewer rows are short: their workers need not leave together
 
 }  // namespace
@@ -45,6 +49,7 @@ void CpuStep::operator()(const op::AttentionInput& o) {
     heads(k, o.heads.n_kv_heads, o, o.k_norm, r);
     store(o, r, k, ws.v.as<float>() + r * wv.n);
   });
+  close_pages(o);
 }
 
 void CpuStep::heads(float* x, int64_t n_heads, const op::AttentionInput& o, const NormSpec& spec,
@@ -64,16 +69,23 @@ void CpuStep::store(const Op& o, int64_t r, const float* k, const float* v) cons
   const HeadShape& heads = o.heads;
   const float* center = p.vector(o.k_center);
   const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
-  const auto pages = batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
-  auto* page = reinterpret_cast<uint8_t*>(pages[static_cast<size_t>(token.position / kv::kPageTokens)]);
+  const kv::SequenceState& state = *batch.slices[static_cast<size_t>(token.slice)].state;
+  const auto number = static_cast<size_t>(token.position / kv::kPageTokens);
+  const auto page_of = [&](Id i) {
+    return reinterpret_cast<uint8_t*>(state.pages(static_cast<size_t>(i))[number]);
+  };
+  uint8_t* const page = page_of(o.part);
+  uint8_t* const fine = part.type == kv::StateType::q4 ? page_of(o.part + 1) : nullptr;
   for (int64_t h = 0; h < heads.n_kv_heads; ++h) {
+    uint8_t* const keys =
+        fine ? fine + tail_of(o.part).k_offset(o.layer, h) : page + part.k_offset(o.layer, h);
     const kernels::KvStoreArgs args{static_cast<int32_t>(part.type),
                                     heads.dk,
                                     heads.dv,
                                     token.position % kv::kPageTokens,
                                     k + h * heads.dk,
                                     v + h * heads.dv,
-                                    page + part.k_offset(o.layer, h),
+                                    keys,
                                     page + part.v_offset(o.layer, h),
                                     center ? center + h * heads.dk : nullptr};
     p.vec().kv_store(&args);
@@ -81,6 +93,39 @@ void CpuStep::store(const Op& o, int64_t r, const float* k, const float* v) cons
 }
 
 template void CpuStep::store(const op::StoreKv& o, int64_t r, const float* k, const float* v) const;
+
+// The 4-bit keys of the pages that the step fills.
+template <class Op>
+void CpuStep::close_pages(const Op& o) {
+  const kv::PartSpec& part = p.plan().parts[static_cast<size_t>(o.part)];
+  if (part.type != kv::StateType::q4) return;
+  const auto filled = [&](const Slice& s) {
+    const int64_t end = s.start + static_cast<int64_t>(s.tokens.size());
+    return Filled{s.start / kv::kPageTokens, end / kv::kPageTokens};
+  };
+  int64_t total = 0;
+  for (const Slice& s : batch.slices) total += filled(s).end - filled(s).begin;
+  parallel(total * o.heads.n_kv_heads, [&](int64_t c) {
+    const int64_t head = c % o.heads.n_kv_heads;
+    int64_t i = c / o.heads.n_kv_heads;
+    for (const Slice& s : batch.slices) {
+      const Filled pages = filled(s);
+      if (i >= pages.end - pages.begin) {
+        i -= pages.end - pages.begin;
+        continue;
+      }
+      const auto page_of = [&](Id of) {
+        return reinterpret_cast<uint8_t*>(
+            s.state->pages(static_cast<size_t>(of))[static_cast<size_t>(pages.begin + i)]);
+      };
+      const kernels::KvCloseArgs args{o.heads.dk,
+                                      page_of(o.part + 1) + tail_of(o.part).k_offset(o.layer, head),
+                                      page_of(o.part) + part.k_offset(o.layer, head)};
+      return p.vec().kv_close(&args);
+    }
+  });
+}
+template void CpuStep::close_pages(const op::StoreKv& o);
 
 // Chunks are (run of rows of one slice) × (kv head); the query heads of a kv head share each load of K and
 // V.
@@ -138,6 +183,11 @@ void CpuStep::attend_tile(const op::Attend& o, const Slice& slice, int64_t row0,
   args.k_offset = part.k_offset(o.layer, kv_head);
   args.v_offset = part.v_offset(o.layer, kv_head);
   args.scratch = reinterpret_cast<uint8_t*>(s.attend.data());
+  if (part.type == kv::StateType::q4) {
+    args.fine_pages =
+        reinterpret_cast<const uint8_t* const*>(slice.state->pages(static_cast<size_t>(o.part + 1)).data());
+    args.fine_offset = tail_of(o.part).k_offset(o.layer, kv_head);
+  }
   p.vec().attend(&args);
 }
 

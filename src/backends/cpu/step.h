@@ -22,6 +22,7 @@ struct CpuStep {
   size_t given = 0;  // of the batch's points
 
   WorkerScratch& scratch() const { return ws.workers[static_cast<size_t>(worker)]; }
+  const kv::PartSpec& tail_of(Id part) const { return p.plan().parts[static_cast<size_t>(part + 1)]; }
   int64_t width(Id buffer) const { return p.plan().buffers[static_cast<size_t>(buffer)].width; }
   float* row(Id buffer, int64_t r) const {
     return ws.buffers[static_cast<size_t>(buffer)].as<float>() + r * width(buffer);
@@ -244,6 +245,8 @@ struct CpuStep {
   // o: AttentionInput or StoreKv
   template <class Op>
   void store(const Op& o, int64_t r, const float* k, const float* v) const;
+  template <class Op>
+  void close_pages(const Op& o);
   void attend_tile(const op::Attend& o, const Slice& slice, int64_t row0, int64_t n_rows,
                    int64_t kv_head) const;
   template <class F>

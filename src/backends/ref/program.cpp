@@ -184,6 +184,14 @@ StateTile value_tile(const Op& o, const kv::PartSpec& part, std::byte* page, int
 
 }  // namespace
 
+// Of q4: the keys of a page that is not full yet, or has queries of its own.
+template <class Op>
+StateTile RefStep::tail_tile(const Op& o, const BatchRow& token, size_t page, int64_t head) const {
+  const auto i = static_cast<size_t>(o.part + 1);
+  const auto pages = batch.slices[static_cast<size_t>(token.slice)].state->pages(i);
+  return key_tile(o, p.plan_->parts[i], pages[page], head);
+}
+
 void RefStep::operator()(const op::StoreKv& o) const {
   const float* center = vector(o.k_center);
   const kv::PartSpec& part = p.plan_->parts[static_cast<size_t>(o.part)];
@@ -191,11 +199,14 @@ void RefStep::operator()(const op::StoreKv& o) const {
     const BatchRow& token = ws.rows.rows[static_cast<size_t>(r)];
     const auto pages =
         batch.slices[static_cast<size_t>(token.slice)].state->pages(static_cast<size_t>(o.part));
-    std::byte* page = pages[static_cast<size_t>(token.position / kv::kPageTokens)];
+    const auto number = static_cast<size_t>(token.position / kv::kPageTokens);
+    std::byte* page = pages[number];
     const int64_t slot = token.position % kv::kPageTokens;
     for (int64_t h = 0; h < o.heads.n_kv_heads; ++h) {
-      key_tile(o, part, page, h)
-          .store(slot, row(o.k, r) + h * o.heads.dk, center ? center + h * o.heads.dk : nullptr);
+      const StateTile keys = key_tile(o, part, page, h);
+      const StateTile fine = part.type == kv::StateType::q4 ? tail_tile(o, token, number, h) : keys;
+      fine.store(slot, row(o.k, r) + h * o.heads.dk, center ? center + h * o.heads.dk : nullptr);
+      if (part.type == kv::StateType::q4 && slot == kv::kPageTokens - 1) keys.close(fine);
       value_tile(o, part, page, h).store(slot, row(o.v, r) + h * o.heads.dv, nullptr);
     }
   }
@@ -216,7 +227,10 @@ void RefStep::attend_one(const op::Attend& o, int64_t r, int64_t head) const {
   if (part.type == kv::StateType::q8) turn(q.data(), o.heads.dk);
   float* out = row(o.out, r) + head * o.heads.dv;
   const auto logit_at = [&](int64_t t) {
-    const StateTile k = key_tile(o, part, pages[static_cast<size_t>(t / kv::kPageTokens)], kv_head);
+    const auto page = static_cast<size_t>(t / kv::kPageTokens);
+    const bool fine =
+        part.type == kv::StateType::q4 && t / kv::kPageTokens == token.position / kv::kPageTokens;
+    const StateTile k = fine ? tail_tile(o, token, page, kv_head) : key_tile(o, part, pages[page], kv_head);
     double s = 0;
     for (int64_t i = 0; i < o.heads.dk; ++i)
       s += double{q[static_cast<size_t>(i)]} * k.value(t % kv::kPageTokens, i);
@@ -243,6 +257,7 @@ void RefStep::attend_one(const op::Attend& o, int64_t r, int64_t head) const {
     for (int64_t i = 0; i < o.heads.dv; ++i) out[i] = static_cast<float>(out[i] * keep);
   }
   for (int64_t i = 0; i < o.heads.dv; ++i) out[i] = static_cast<float>(out[i] / sum);
+  if (part.type == kv::StateType::q4) turn(out, o.heads.dv);
 }
 
 void RefStep::operator()(const op::Glu& o) const {

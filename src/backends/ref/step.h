@@ -1,6 +1,7 @@
 // A step of the reference backend.
 #pragma once
 #include "backends/ref/program.h"
+#include "backends/ref/tile.h"
 
 namespace ingle::backends {
 
@@ -55,6 +56,8 @@ struct RefStep {
   void operator()(const op::Linear& o) const;
   void operator()(const op::Rope& o) const;
   void operator()(const op::StoreKv& o) const;
+  template <class Op>
+  StateTile tail_tile(const Op& o, const BatchRow& token, size_t page, int64_t head) const;
   void operator()(const op::Attend& o) const;
   void attend_one(const op::Attend& o, int64_t r, int64_t head) const;
   void operator()(const op::Glu& o) const;

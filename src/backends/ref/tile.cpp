@@ -36,7 +36,66 @@ uint16_t float_to_bfloat(float v) {  // to nearest, ties to even
 
 }  // namespace
 
+// Runs of 16 values are 8 bytes: value i and value i + 8 share one.
+int StateTile::q4_code(int64_t slot, int64_t i) const {
+  const int64_t row = keys ? i : slot, column = keys ? slot : i;
+  const auto both = std::to_integer<int>(base[row * row_bytes() + column / 16 * 8 + column % 8]);
+  return (column % 16 < 8 ? both & 15 : both >> 4) - 8;
+}
+void StateTile::set_q4_code(int64_t slot, int64_t i, float code) const {
+  const int64_t row = keys ? i : slot, column = keys ? slot : i;
+  std::byte& both = base[row * row_bytes() + column / 16 * 8 + column % 8];
+  const auto half = static_cast<std::byte>(std::clamp(std::nearbyint(code), -8.0f, 7.0f) + 8);
+  both = column % 16 < 8 ? (both & std::byte{0xF0}) | half : (both & std::byte{0x0F}) | half << 4;
+}
+float StateTile::half_at(int64_t at) const {
+  uint16_t h;
+  std::memcpy(&h, base + at, 2);
+  return kernels::half_to_float(h);
+}
+
+void StateTile::store_q4_values(int64_t slot, const float* x) const {
+  float highest = -INFINITY, lowest = INFINITY;
+  bool finite = true;
+  for (int64_t i = 0; i < n; ++i) {
+    finite &= std::isfinite(x[i]);
+    highest = std::max(highest, x[i]);
+    lowest = std::min(lowest, x[i]);
+  }
+  const float largest = highest > -lowest ? highest : lowest;
+  const uint16_t scale = finite ? kernels::float_to_half(largest / -8) : 0x7e00;
+  std::memcpy(base + kv::kPageTokens * row_bytes() + 2 * slot, &scale, 2);
+  const float step = kernels::half_to_float(scale), inverse = finite && step != 0 ? 1 / step : 0;
+  for (int64_t i = 0; i < n; ++i) set_q4_code(slot, i, finite ? x[i] * inverse : 0);
+}
+
+void StateTile::close(const StateTile& fine) const {
+  for (int64_t i = 0; i < n; ++i) {
+    float highest = -INFINITY, lowest = INFINITY;
+    bool finite = true;
+    for (int64_t slot = 0; slot < kv::kPageTokens; ++slot) {
+      const float x = fine.value(slot, i);
+      finite &= std::isfinite(x);
+      highest = std::max(highest, x);
+      lowest = std::min(lowest, x);
+    }
+    const uint16_t step = finite ? kernels::float_to_half((highest - lowest) / 15) : 0x7e00;
+    const float width = kernels::half_to_float(step), inverse = width > 0 ? 1 / width : 0;
+    const uint16_t middle = finite ? kernels::float_to_half(lowest + 8 * width) : 0x7e00;
+    std::byte* const steps = base + n * row_bytes();
+    std::memcpy(steps + 2 * i, &step, 2);
+    std::memcpy(steps + 2 * (n + i), &middle, 2);
+    for (int64_t slot = 0; slot < kv::kPageTokens; ++slot)
+      set_q4_code(slot, i, finite ? (fine.value(slot, i) - kernels::half_to_float(middle)) * inverse : 0);
+  }
+}
+
 float StateTile::value(int64_t slot, int64_t i) const {
+  if (is_q4()) {
+    const auto code = static_cast<float>(q4_code(slot, i));
+    const int64_t steps = n * row_bytes();
+    return keys ? code * half_at(steps + 2 * i) + half_at(steps + 2 * (n + i)) : code;
+  }
   const int64_t at = place(slot, i);
   if (type == kv::StateType::q8) return std::to_integer<int8_t>(base[at]);
   if (type == kv::StateType::f32) {
@@ -50,10 +109,8 @@ float StateTile::value(int64_t slot, int64_t i) const {
 }
 
 float StateTile::scale(int64_t slot) const {
-  if (type != kv::StateType::q8) return 1;
-  uint16_t scale;
-  std::memcpy(&scale, base + n * kv::kPageTokens + 2 * slot, 2);
-  return kernels::half_to_float(scale);
+  if (is_q4() && !keys) return half_at(kv::kPageTokens * row_bytes() + 2 * slot);
+  return type == kv::StateType::q8 ? half_at(n * kv::kPageTokens + 2 * slot) : 1;
 }
 
 void StateTile::store(int64_t slot, const float* x, const float* center) const {
@@ -62,6 +119,11 @@ void StateTile::store(int64_t slot, const float* x, const float* center) const {
     for (int64_t i = 0; center && i < n; ++i) turned[static_cast<size_t>(i)] -= center[i];
     if (keys) turn(turned.data(), n);
     return store_codes(slot, turned.data());
+  }
+  if (is_q4()) {
+    std::vector<float> turned(x, x + n);
+    turn(turned.data(), n);
+    return store_q4_values(slot, turned.data());
   }
   for (int64_t i = 0; i < n; ++i) {
     const int64_t at = place(slot, i);

@@ -173,6 +173,11 @@ inline V load_i8(const int8_t* p) {
   return lanes<V>([&](int i) { return static_cast<float>(p[i]); });
 }
 
+// 16 codes of -8 to 7 from 8 bytes: the low halves, then the high ones, each plus 8.
+inline V load_i4(const uint8_t* p) {
+  return lanes<V>([&](int i) { return static_cast<float>((i < 8 ? p[i] & 15 : p[i - 8] >> 4) - 8); });
+}
+
 // A NaN keeps its sign and the top of its payload, and becomes quiet, as the processor's conversion does.
 inline float f16_to_float(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16;
