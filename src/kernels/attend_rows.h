@@ -16,39 +16,29 @@ namespace ingle::kernels {
 namespace {
 
 struct F32State {
-  static constexpr bool kScaled = false;
   using Value = float;
   static INGLE_LANE V get(const float* p) { return load(p); }
   static INGLE_LANE V get_n(const float* p, int64_t n) { return load_n(p, n); }
 };
 struct F16State {
-  static constexpr bool kScaled = false;
   using Value = uint16_t;
   static INGLE_LANE V get(const uint16_t* p) { return load_f16(p); }
   static INGLE_LANE V get_n(const uint16_t* p, int64_t n) { return load_f16_n(p, n); }
 };
 struct Bf16State {
-  static constexpr bool kScaled = false;
   using Value = uint16_t;
   static INGLE_LANE V get(const uint16_t* p) { return load_bf16(p); }
   static INGLE_LANE V get_n(const uint16_t* p, int64_t n) { return load_bf16_n(p, n); }
 };
-// Codes, to be multiplied by their token's scale: the logits are, and the weights of the values, rather than
-// each code.
-struct Q8State {
-  static constexpr bool kScaled = true;
-  using Value = int8_t;
-  static INGLE_LANE V get(const int8_t* p) { return load_i8(p); }
-  static INGLE_LANE V get_n(const int8_t* p, int64_t n) {
-    int8_t codes[16] = {};
-    for (int64_t i = 0; i < n; ++i) codes[i] = p[i];
-    return load_i8(codes);
-  }
+// Codes. A page becomes floats before it is used: types of their own for so many kernels were too much code.
+template <class C>
+struct Codes {
+  using Code = C;
 };
-// A page becomes floats before it is used: types of their own for so many kernels were too much code.
-struct Q4State {
-  static constexpr bool kScaled = false;
-};
+using Q8State = Codes<int8_t>;
+using Q4State = Codes<uint8_t>;
+template <class S>
+constexpr bool kOpened = __is_same(S, Q8State) || __is_same(S, Q4State);
 
 struct Range {  // of positions, begin <= t < end; empty when begin >= end
   int64_t begin, end;
@@ -74,7 +64,6 @@ template <class S>
 struct KeyPage {
   const typename S::Value* k;  // [dk][32]
   const char *values, *next;   // this page's values, the next page's keys
-  const uint16_t* scales;      // [32], where the keys have some and all of dk is summed; else null
 };
 
 // scores[r][key] = (scores[r][key] when `resume`, plus) q[r] . k[key], times `scale`, for the 32 keys of a
@@ -116,10 +105,7 @@ __attribute__((noinline)) void score_page(const Tile& t, const KeyPage<S>& page,
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
       for (int j = 0; j < kScoreVecs; ++j) {
-        V x = acc[r][j];
-        if constexpr (S::kScaled)
-          if (page.scales) x = mul(x, load_f16(page.scales + part + 16 * j));
-        store(scores + r * kRowStride + part + 16 * j, mul(x, set1(scale)));
+        store(scores + r * kRowStride + part + 16 * j, mul(acc[r][j], set1(scale)));
       }
     }
   }
@@ -136,12 +122,19 @@ __attribute__((noinline)) void score_keys(const Tile& t, const uint8_t* keys, co
   page.next = reinterpret_cast<const char*>(next);
   for (int64_t d = 0; d < a.dk; d += kChunk) {
     const bool final = d + kChunk >= a.dk;
-    if (S::kScaled && final) page.scales = scales_of(keys, a.dk);
     score_page<S, R>(t, page, d, final ? a.dk : d + kChunk, d > 0, final ? a.scale : 1.0f, scores);
   }
 }
 
-// A page's 4-bit keys as [dk][32].
+// A page's keys as [dk][32].
+__attribute__((noinline)) void open_keys(const int8_t* keys, int64_t dk, float* to) {
+  const uint16_t* scales = scales_of(reinterpret_cast<const uint8_t*>(keys), dk);
+  const V low = load_f16(scales), high = load_f16(scales + 16);
+  for (int64_t d = 0; d < dk; ++d, keys += kPageTokens, to += kPageTokens) {
+    store(to, mul(load_i8(keys), low));
+    store(to + 16, mul(load_i8(keys + 16), high));
+  }
+}
 __attribute__((noinline)) void open_keys(const uint8_t* keys, int64_t dk, float* to) {
   const uint16_t *step = reinterpret_cast<const uint16_t*>(keys + dk * (kPageTokens / 2)),
                  *middle = step + dk;
@@ -156,7 +149,14 @@ __attribute__((noinline)) void open_keys(const uint8_t* keys, int64_t dk, float*
     store(to + 16, fma(load_i4(keys + 8), s, m));
   }
 }
-// Its values, still turned, as [32][dv]. The last row is written to the next multiple of 16 values.
+// Its values, 4-bit ones still turned, as [32][dv]. The last row is written to the next multiple of 16.
+__attribute__((noinline)) void open_values(const int8_t* values, int64_t dv, float* to) {
+  float scales[kPageTokens];
+  const uint16_t* halves = scales_of(reinterpret_cast<const uint8_t*>(values), dv);
+  for (int t = 0; t < kPageTokens; t += 16) store(scales + t, load_f16(halves + t));
+  for (int t = 0; t < kPageTokens; ++t, values += dv, to += dv)
+    for (int64_t c = 0; c < dv; c += 16) store(to + c, mul(load_i8(values + c), set1(scales[t])));
+}
 __attribute__((noinline)) void open_values(const uint8_t* values, int64_t dv, float* to) {
   const int64_t row = up_to_16(dv) / 2;
   float scales[kPageTokens];
@@ -202,18 +202,19 @@ INGLE_LANE void score_split(const Tile& t) {
     score_keys<S, R>(t, page + a.k_offset, page + a.v_offset, page_after(t, p) + a.k_offset, scores);
   }
 }
-// The same of 4-bit keys.
-template <int R>
-INGLE_LANE void score_split_q4(const Tile& t) {
+// The same of codes.
+template <class S, int R>
+INGLE_LANE void score_opened(const Tile& t) {
   const AttendArgs& a = *t.a;
   for (int64_t p = t.all.begin / kPageTokens; p * kPageTokens < t.all.end; ++p) {
     const uint8_t* page = a.pages[p];
     if (!page) continue;
-    const uint8_t *values = page + a.v_offset, *next = page_after(t, p) + a.k_offset;
+    const uint8_t *keys = page + a.k_offset, *values = page + a.v_offset,
+                  *next = page_after(t, p) + a.k_offset;
     float* scores = t.scores + (p * kPageTokens - t.split);
-    const Seers seers = seers_of(t, p);
+    const Seers seers = a.type == kKvQ4 ? seers_of(t, p) : Seers{{}, false, true};
     if (seers.any_later) {
-      open_keys(page + a.k_offset, a.dk, t.opened);
+      open_keys(reinterpret_cast<const typename S::Code*>(keys), a.dk, t.opened);
       score_keys<F32State, R>(t, reinterpret_cast<const uint8_t*>(t.opened), values, next, scores);
     }
     if (!seers.any_here) continue;
@@ -243,7 +244,7 @@ __attribute__((noinline)) void add_values(const Tile& t, int row0, int64_t colum
   }
   for (int64_t p = t.common.begin; p < t.common.end;) {
     const int64_t end = smaller(t.common.end, (p / kPageTokens + 1) * kPageTokens);
-    const typename S::Value *v = values_t, p + column;
+    const typename S::Value* v = values_at<S>(t, p) + column;
     const float* weight = t.scores + row0 * kRowStride + (p - t.split);
     for (; p < end; ++p, ++weight, v += t.a->dv) {
       V x[kVecs];
@@ -286,7 +287,7 @@ void add_edge_values(const Tile& t, Range range) {
   for (int64_t p = range.begin; p < range.end; ++p) {
     for (int r = 0; r < t.rows; ++r) {
       if (p < t.row[r].begin || p >= t.row[r].end) continue;
-      const typename S::Value *v = values_t, p;
+      const typename S::Value* v = values_at<S>(t, p);
       const V weight = set1(t.scores[r * kRowStride + (p - t.split)]);
       float* part = t.part + r * t.value_stride;
       for (int64_t c = 0; c < whole; c += 16) store(part + c, fma(weight, S::get(v + c), load(part + c)));
@@ -350,24 +351,6 @@ __attribute__((noinline)) void weigh_rows(const Tile& t, float* maximum, float* 
   }
 }
 
-// Multiplies the weights by the scales of their values. Where a row sees nothing of a page its weights are
-// never looked at.
-template <class S>
-__attribute__((noinline)) void scale_weights(const Tile& t) {
-  if constexpr (S::kScaled) {
-    for (int64_t p = t.all.begin / kPageTokens; p * kPageTokens < t.all.end; ++p) {
-      if (!t.a->pages[p]) continue;
-      const uint16_t* scales = scales_of(t.a->pages[p] + t.a->v_offset, t.a->dv);
-      for (int part = 0; part < kPageTokens; part += 16) {
-        const V scale = load_f16(scales + part);
-        float* weights = t.scores + (p * kPageTokens - t.split) + part;
-        for (int r = 0; r < t.rows; ++r)
-          store(weights + r * kRowStride, mul(load(weights + r * kRowStride), scale));
-      }
-    }
-  }
-}
-
 // Joins one split's maxima, sums and outputs to the running ones of the rows that saw something of it.
 __attribute__((noinline)) void merge_rows(const Tile& t, const float* maximum, const float* sum) {
   float keep[16], take[16];
@@ -404,13 +387,13 @@ INGLE_LANE void add_seen_values(const Tile& t) {
   }
 }
 // Page by page, which makes the same chains.
-template <int R>
-INGLE_LANE void add_values_q4(const Tile& t) {
+template <class S, int R>
+INGLE_LANE void add_opened_values(const Tile& t) {
   Tile one = t;
   one.values = t.opened;
   for (int64_t p = t.all.begin / kPageTokens; p * kPageTokens < t.all.end; ++p) {
     if (!t.a->pages[p]) continue;
-    open_values(t.a->pages[p] + t.a->v_offset, t.a->dv, t.opened);
+    open_values(reinterpret_cast<const typename S::Code*>(t.a->pages[p] + t.a->v_offset), t.a->dv, t.opened);
     const Range page = {p * kPageTokens, (p + 1) * kPageTokens};
     one.all = {larger(t.all.begin, page.begin), smaller(t.all.end, page.end)};
     one.common = {larger(t.common.begin, page.begin), smaller(t.common.end, page.end)};
@@ -420,17 +403,15 @@ INGLE_LANE void add_values_q4(const Tile& t) {
 
 template <class S, int R>
 void attend_tile(const Tile& t) {
-  constexpr bool kOpened = __is_same(S, Q4State);
-  if constexpr (kOpened)
-    score_split_q4<R>(t);
+  if constexpr (kOpened<S>)
+    score_opened<S, R>(t);
   else
     score_split<S, R>(t);
   float maximum[16] = {}, sum[16] = {};
   weigh_rows(t, maximum, sum);
-  scale_weights<S>(t);
   for (int64_t c = 0; c < R * t.value_stride; c += 16) store(t.part + c, zero());
-  if constexpr (kOpened)
-    add_values_q4<R>(t);
+  if constexpr (kOpened<S>)
+    add_opened_values<S, R>(t);
   else
     add_seen_values<S, R>(t);
   merge_rows(t, maximum, sum);
