@@ -5,6 +5,7 @@
 #include "sampling/chain.h"
 #include "sampling/math.h"
 #include "sampling/row.h"
+#include "sampling/row_loops.h"
 
 namespace ingle::sampling {
 namespace {
@@ -17,29 +18,8 @@ struct Norm {
   float log_p(float logit) const { return static_cast<float>((logit - max) - log_sum); }
 };
 
-// Halves are added until one is left.
-double sum_of_block(const float* exps) {
-  constexpr size_t kChains = 16;
-  float sums[kChains] = {};
-  for (size_t i = 0; i < kExpBlock; i += kChains)
-    for (size_t k = 0; k < kChains; ++k) sums[k] += exps[i + k];
-  for (size_t width = kChains / 2; width > 0; width /= 2)
-    for (size_t k = 0; k < width; ++k) sums[k] += sums[k + width];
-  return sums[0];
-}
-
-// One pass in floats, 16 chains a block, and the blocks' sums in doubles: the order is fixed, whatever the
-// width of the machine's vectors.
 Norm norm_of(std::span<const float> row, float max) {
-  double total = 0;
-  float exps[kExpBlock];
-  for (size_t begin = 0; begin < row.size(); begin += kExpBlock) {
-    const size_t size = std::min(kExpBlock, row.size() - begin);
-    exp_nonpositive(row.data() + begin, max, size, exps);
-    std::fill(exps + size, exps + kExpBlock, 0.0f);
-    total += sum_of_block(exps);
-  }
-  return {max, log_positive(total)};
+  return {max, log_positive(row_loops().sum_of_exps(row.data(), row.size(), max))};
 }
 
 }  // namespace

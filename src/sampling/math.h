@@ -38,26 +38,25 @@ inline double exp_nonpositive(double x) {
 }
 
 // The same in floats, to two units in the last place, for sums over a whole vocabulary: for x in [-87, 0].
-inline float exp_in_range(float x) {
+// In place; F is float or a vector of them, and U as many uint32_t.
+template <class F, class U>
+__attribute__((always_inline)) inline void exp_in_range_of(F& x) {
   constexpr float kLog2e = 0x1.715476p+0f;
   constexpr float kHigh = 0x1.62e400p-1f,
                   kLow = 0x1.7f7d1cp-20f;  // of ln 2: n * kHigh is exact for |n| < 2^9
   constexpr float kRound = 0x1.8p23f;
-  const float shifted = x * kLog2e + kRound;
-  const float n = shifted - kRound;
-  const float r = (x - n * kHigh) - n * kLow;
+  const F shifted = x * kLog2e + kRound;
+  const F n = shifted - kRound;
+  const F r = (x - n * kHigh) - n * kLow;
   // Taylor; the first term left out, r^8 / 8!, is below 2^-27.
-  const float tail =
+  const F tail =
       0.5f + r * (1.0f / 6 + r * (1.0f / 24 + r * (1.0f / 120 + r * (1.0f / 720 + r * (1.0f / 5040)))));
-  const float scale = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) + 127u) << 23);  // 2^n
-  return (1.0f + (r + r * r * tail)) * scale;
+  const F scale = __builtin_bit_cast(F, (__builtin_bit_cast(U, shifted) + 127u) << 23);  // 2^n
+  x = (1.0f + (r + r * r * tail)) * scale;
 }
-// e^(x - max), never below e^-87. The bound has a loop of its own: in one with the exponential, compilers
-// make it a branch.
-inline void exp_nonpositive(const float* x, float max, size_t n, float* out) {
-  constexpr float kLowest = -87.0f;
-  for (size_t i = 0; i < n; ++i) out[i] = x[i] - max > kLowest ? x[i] - max : kLowest;
-  for (size_t i = 0; i < n; ++i) out[i] = exp_in_range(out[i]);
+inline float exp_in_range(float x) {
+  exp_in_range_of<float, uint32_t>(x);
+  return x;
 }
 constexpr size_t kExpBlock = 128;  // values at a time, in loops that keep the vectors fed
 

@@ -5,12 +5,12 @@
 #include <limits>
 
 #include "core/error.h"
+#include "sampling/row_loops.h"
 
 namespace ingle::sampling {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr size_t kLanes = 16;  // independent chains, which the compiler turns into vectors
 constexpr size_t kBlock = 64;
 
 // A buffer of the best so far and some more: once it was full, only what ranks before the k-th found up to
@@ -56,34 +56,27 @@ float check_row(std::span<const float> row, std::string_view where) {
   if (row.empty() || row.size() > static_cast<size_t>(kMaxVocab))
     fail(Code::invalid_argument, std::string(where),
          format("a row of {} logits, expected 1 to {}", row.size(), kMaxVocab));
-  unsigned bad = 0;
-  for (const float x : row) bad |= static_cast<unsigned>(!(x < kInfinity));  // also true for a NaN
+  bool bad = false;
+  const float max = row_loops().max(row.data(), row.size(), bad);
   if (bad) {
     const auto at = std::find_if(row.begin(), row.end(), [](float x) { return !(x < kInfinity); });
     fail(Code::numeric, std::string(where),
          format("the logit of id {} is {}, expected a finite number or -inf", at - row.begin(),
                 std::isnan(*at) ? "NaN" : "+inf"));
   }
-  const float max = max_of_row(row);
   if (max == -kInfinity)
     fail(Code::numeric, std::string(where), format("all {} ids are banned (-inf)", row.size()));
   return max;
 }
 
 float max_of_row(std::span<const float> row) {
-  float best[kLanes];
-  std::fill_n(best, kLanes, -kInfinity);
-  size_t i = 0;
-  for (; i + kLanes <= row.size(); i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane)
-      best[lane] = row[i + lane] > best[lane] ? row[i + lane] : best[lane];
-  for (; i < row.size(); ++i) best[0] = std::max(best[0], row[i]);
-  return *std::max_element(best, best + kLanes);
+  bool bad = false;
+  return row_loops().max(row.data(), row.size(), bad);
 }
 
 Candidate best_of_row(std::span<const float> row) {
   const float best = max_of_row(row);
-  return {static_cast<int32_t>(std::find(row.begin(), row.end(), best) - row.begin()), best};
+  return {static_cast<int32_t>(row_loops().find(row.data(), row.size(), best)), best};
 }
 
 void top_of_row(std::span<const float> row, size_t k, std::vector<Candidate>& out) {

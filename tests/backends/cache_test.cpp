@@ -150,7 +150,7 @@ TEST_CASE("a damaged file of packed weights is ignored, and written anew", "[bac
   }
   SECTION("another bit in the head or the checksums") {
     const size_t end = 128 + 8 * f.layout.n_checks();
-    for (size_t bit = 0; bit < 8 * end; bit += bit < 1024 ? 1 : 7) {
+    for (size_t bit = 0; bit < 8 * end; bit += kSanitized ? 11 : bit < 1024 ? 1 : 7) {
       std::string bytes = right;
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
       CAPTURE(bit);
