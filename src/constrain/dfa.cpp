@@ -309,7 +309,30 @@ int32_t step_code_point(const Dfa& dfa, int32_t state, uint32_t code_point) {
   return state;
 }
 
-bool steps_on_range(const Dfa& dfa, int32_t state, uint32_t low, uint32_t high) {
+void find_need(Dfa& dfa) {
+  constexpr int32_t kFar = INT32_MAX / 2;
+  const auto n = static_cast<size_t>(dfa.size());
+  const auto width = static_cast<size_t>(dfa.n_classes);
+  std::vector<char> leads(width), continues(width);
+  for (size_t b = 0; b < 256; ++b) ((b & 0xC0) == 0x80 ? continues : leads)[dfa.classes[b]] = 1;
+  dfa.need.assign(n, kFar);
+  for (size_t s = 0; s < n; ++s)
+    if (dfa.label[s] >= 0) dfa.need[s] = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t s = n; s-- > 0;)
+      for (size_t c = 0; c < width; ++c) {
+        const int32_t to = dfa.next[s * width + c];
+        if (to < 0) continue;
+        const int32_t more = dfa.need[static_cast<size_t>(to)] + !continues[c];
+        if (more >= dfa.need[s]) continue;
+        dfa.need[s] = more;
+        changed = true;
+      }
+  }
+}
+
+bool steps_on_range(const Dfa& dfa, int32_t state, uint32_t low, uint32_t high, int64_t room) {
   bool found = false;
   utf8_ranges(low, high, [&](const ByteRange* ranges, int n) {
     std::vector<int32_t> at{state};
@@ -322,7 +345,7 @@ bool steps_on_range(const Dfa& dfa, int32_t state, uint32_t low, uint32_t high) 
       to.erase(std::unique(to.begin(), to.end()), to.end());
       at = std::move(to);
     }
-    found = found || !at.empty();
+    for (const int32_t s : at) found = found || dfa.ends_within(s, 0, room);
   });
   return found;
 }

@@ -42,12 +42,19 @@ struct Dfa {
   std::vector<int32_t> next;   // [state][class]; -1: dead
   std::vector<int32_t> label;  // of each state; -1: not accepted here
   int32_t start = -1;          // -1: the language is empty
+  // Of each state, how many code points must still come at least; a character that has begun counts no more.
+  // Told only where texts have a bound that is not in the states; else empty.
+  std::vector<int32_t> need;
 
   int32_t size() const { return static_cast<int32_t>(label.size()); }
   int32_t step(int32_t state, uint8_t byte) const {
     return next[static_cast<size_t>(state) * static_cast<size_t>(n_classes) + classes[byte]];
   }
   bool empty() const { return start < 0; }
+  // Can a text with so many code points up to `state` still end within `most` (-1: no bound)?
+  bool ends_within(int32_t state, int64_t length, int64_t most) const {
+    return most < 0 || length + (need.empty() ? 0 : need[static_cast<size_t>(state)]) <= most;
+  }
   bool accepts(std::string_view text) const;
 };
 using DfaPtr = std::shared_ptr<const Dfa>;
@@ -70,8 +77,12 @@ Dfa product(std::span<const Dfa* const> parts, std::span<const char> required, c
 // The texts of `dfa` (UTF-8) with `low` to `high` code points; high -1: no bound.
 Dfa with_length(const Dfa& dfa, int64_t low, int64_t high, Budget& budget, const std::string& where);
 
-// Can `dfa` go on from `state` with some code point of [low, high]?
-bool steps_on_range(const Dfa& dfa, int32_t state, uint32_t low, uint32_t high);
+// Tells Dfa::need.
+void find_need(Dfa& dfa);
+
+// Can `dfa` go on from `state` with some code point of [low, high], and end with at most `room` more (-1: any
+// number)?
+bool steps_on_range(const Dfa& dfa, int32_t state, uint32_t low, uint32_t high, int64_t room = -1);
 // -1 when dead.
 int32_t step_code_point(const Dfa& dfa, int32_t state, uint32_t code_point);
 

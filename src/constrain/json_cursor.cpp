@@ -7,9 +7,12 @@
 namespace ingle::constrain {
 namespace {
 
-bool can_step(const Dfa& dfa, int32_t state, uint32_t low, uint32_t high) {
-  return &dfa == any_text().get() || steps_on_range(dfa, state, low, high);
+bool can_step(const Dfa& dfa, int32_t state, uint32_t low, uint32_t high, int64_t room) {
+  return &dfa == any_text().get() || steps_on_range(dfa, state, low, high, room);
 }
+
+// Code points behind the one that has begun; -1: any number. (There is room for that one.)
+int64_t room(int64_t length, int64_t high) { return high < 0 ? -1 : high - length - 1; }
 
 int hex_value(uint8_t byte) {
   if (byte >= '0' && byte <= '9') return byte - '0';
@@ -31,7 +34,7 @@ Step StringCursor::character(uint32_t code_point, const Dfa& dfa, int64_t high, 
     const int n = encode_utf8(code_point, bytes);
     decoded->append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(n));
   }
-  return state < 0 || (high >= 0 && length > high) ? Step::dead : Step::more;
+  return state < 0 || !dfa.ends_within(state, length, high) ? Step::dead : Step::more;
 }
 
 Step StringCursor::take(uint8_t byte, const Dfa& dfa, int64_t high, std::string* decoded) {
@@ -41,7 +44,8 @@ Step StringCursor::take(uint8_t byte, const Dfa& dfa, int64_t high, std::string*
   if (byte == '\\') {
     if (open_bytes) return Step::dead;
     stage = 1;
-    return (high >= 0 && length >= high) || !can_step(dfa, state, 0, kMaxCodePoint) ? Step::dead : Step::more;
+    if (high >= 0 && length >= high) return Step::dead;
+    return can_step(dfa, state, 0, kMaxCodePoint, room(length, high)) ? Step::more : Step::dead;
   }
   if (byte < 0x20) return Step::dead;
   state = dfa.step(state, byte);
@@ -53,7 +57,7 @@ Step StringCursor::take(uint8_t byte, const Dfa& dfa, int64_t high, std::string*
                : byte >= 0xC0 ? 1
                               : 0;
   if (decoded) *decoded += static_cast<char>(byte);
-  return state < 0 || (high >= 0 && length > high) ? Step::dead : Step::more;
+  return state < 0 || !dfa.ends_within(state, length, high) ? Step::dead : Step::more;
 }
 
 Step StringCursor::escape(uint8_t byte, const Dfa& dfa, int64_t high, std::string* decoded) {
@@ -92,17 +96,18 @@ Step StringCursor::digit(uint8_t byte, const Dfa& dfa, int64_t high, std::string
   if (value < 0) return Step::dead;
   code = code << 4 | static_cast<uint32_t>(value);
   const int left = 5 - stage++;  // digits to come
+  const int64_t after = room(length, high);
   const uint32_t low = code << (4 * left), top = low | ((1u << (4 * left)) - 1);
   if (high_surrogate) {
     const uint32_t from = std::max(low, 0xDC00u), to = std::min(top, 0xDFFFu);
     if (from > to) return Step::dead;
     if (left == 0) return character(joined(high_surrogate, code), dfa, high, decoded);
-    return can_step(dfa, state, joined(high_surrogate, from), joined(high_surrogate, to)) ? Step::more
-                                                                                          : Step::dead;
+    return can_step(dfa, state, joined(high_surrogate, from), joined(high_surrogate, to), after) ? Step::more
+                                                                                                 : Step::dead;
   }
   const uint32_t from = std::max(low, 0xD800u), to = std::min(top, 0xDBFFu);
-  const bool pairs = from <= to && can_step(dfa, state, joined(from, 0xDC00), joined(to, 0xDFFF));
-  if (left > 0) return pairs || can_step(dfa, state, low, top) ? Step::more : Step::dead;
+  const bool pairs = from <= to && can_step(dfa, state, joined(from, 0xDC00), joined(to, 0xDFFF), after);
+  if (left > 0) return pairs || can_step(dfa, state, low, top, after) ? Step::more : Step::dead;
   if (code >= 0xD800 && code <= 0xDBFF) {
     high_surrogate = code;
     stage = 6;

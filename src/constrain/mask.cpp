@@ -295,10 +295,15 @@ TokenMaskPtr Masker::make(const Matcher& at) {
     const Matcher::Text text = at.text(i);
     const PartMaskPtr inside = part(at, i, text);
     const int64_t most = text.most < 0 ? -1 : text.most - text.at.length;
-    if (most >= 0 && most < static_cast<int64_t>(TokenTrie::kMaxPieceBytes))
+    if (most >= 0 && !text.dfa->need.empty()) {
+      TokenMask near = inside->inside;
+      keep_ending(*trie_, text, near);
+      out->add(near);
+    } else if (most >= 0 && most < static_cast<int64_t>(TokenTrie::kMaxPieceBytes)) {
       out->add_both(inside->inside, trie_->free_text(true).bounded(most));
-    else
+    } else {
       out->add(inside->inside);
+    }
     if (at.may_end(i))
       if (const auto after = at.outside(i, 0)) walk_whole(*after);
     if (inside->free_kind >= 0) add_free_ends(at, i, text, *inside, *out);

@@ -9,7 +9,6 @@ namespace ingle::constrain {
 namespace {
 
 using Kind = Json::Kind;
-constexpr int kProofDepth = 3;  // how deep a proof that two alternatives exclude each other may look
 
 template <class T>
 void append(std::vector<T>& to, const std::vector<T>& from) {
@@ -89,7 +88,7 @@ void BranchCompiler::join(Branches& a, const Branches& b, const std::string& whe
 }
 
 Literal BranchCompiler::child(int schema, const Json& value, const std::string& keyword, bool holds) {
-  return literal(doc_.child(schema, &value, keyword), holds);
+  return literal(canonical(doc_.child(schema, &value, keyword)), holds);
 }
 
 int32_t BranchCompiler::pattern(const std::string& source, const std::string& where) {
@@ -124,6 +123,16 @@ StringShape BranchCompiler::text(const Branch& b, const std::string& where) {
         return 0;
       },
       budget_, where);
+  // An upper bound multiplies the states. Where they were too many it is counted beside.
+  constexpr int64_t kMostStates = 10'000;
+  if (b.high != kUnbounded && b.high > kMostStates / std::max(1, dfa.size())) {
+    if (b.low > 0) dfa = with_length(dfa, b.low, kUnbounded, budget_, where);
+    if (dfa.empty()) return {std::make_shared<const Dfa>(std::move(dfa)), 0, kUnbounded};
+    budget_.step(dfa.size() * int64_t{dfa.n_classes}, where);
+    find_need(dfa);
+    if (dfa.need[static_cast<size_t>(dfa.start)] > b.high) dfa = {};
+    return {std::make_shared<const Dfa>(std::move(dfa)), 0, b.high};
+  }
   if (b.low > 0 || b.high != kUnbounded) dfa = with_length(dfa, b.low, b.high, budget_, where);
   return {std::make_shared<const Dfa>(std::move(dfa)), 0, kUnbounded};
 }
@@ -297,6 +306,7 @@ void BranchCompiler::one_of(int schema, const Json& list, How how, Branches& out
       if (j == i || (other != here && surely_nothing({here, other}, kProofDepth))) continue;
       meet(one, *branches(negated(other), plain), where);
       std::erase_if(one, [&](const Branch& b) { return contradicts(b, how.type); });
+      if (!how.track) reduce(one, how.type);  // what was looked at tells alternatives apart
     }
     join(any, one, where);
   }
@@ -343,7 +353,7 @@ Branches BranchCompiler::equal_to(int schema, const Json& value, Type type) {
     Json made;  // not const, which draft 4 has not
     made.kind = Kind::object;
     made.members.emplace_back("enum", Json::of_array({part}));
-    return literal(doc_.add(std::move(made), schema, "const"), true);
+    return literal(canonical(doc_.add(std::move(made), schema, "const")), true);
   };
   Json nothing;
   nothing.kind = Kind::boolean;
@@ -420,64 +430,6 @@ Branches BranchCompiler::unequal_to(int schema, const Json& value, Type type) {
     }
   }
   return out;
-}
-
-// ---- Proofs that nothing fulfils all of some literals ----
-
-bool BranchCompiler::surely_nothing(const std::vector<Literal>& literals, int depth) {
-  if (depth == 0) return false;
-  try {
-    for (int t = 0; t < kTypes; ++t) {
-      const auto type = static_cast<Type>(t);
-      Branches all{Branch{}};
-      for (const Literal l : literals) {
-        meet(all, *branches(l, {type, false, true}), doc_.where(l / 2));
-        std::erase_if(all,
-                      [&](const Branch& b) { return contradicts(b, type) || surely_fails(b, type, depth); });
-      }
-      if (!all.empty()) return false;
-    }
-    return true;
-  } catch (const Error& e) {
-    if (e.code() == Code::out_of_memory || e.code() == Code::cancelled) throw;
-    return false;  // no proof within the budget; what is really wrong is told when it is compiled
-  }
-}
-
-bool BranchCompiler::surely_fails(const Branch& b, Type type, int depth) {
-  if (type == Type::string && !b.languages.empty()) return text(b, "").text->empty();
-  if (type == Type::object) {
-    for (const std::string& name : b.required) {
-      std::vector<Literal> all;
-      for (const KeyRule& rule : b.keys) {
-        bool met = false;
-        for (const auto& [known, l] : rule.names)
-          if (known == name) {
-            met = true;
-            if (l != kNothing) all.push_back(l);
-          }
-        for (const auto& [id, l] : rule.languages)
-          if (language(id).accepts(name)) {
-            met = true;
-            if (l != kNothing) all.push_back(l);
-          }
-        if (!met && rule.rest != kNothing) all.push_back(rule.rest);
-      }
-      if (!all.empty() && surely_nothing(all, depth - 1)) return true;
-    }
-  }
-  if (type == Type::array) {
-    for (int64_t i = 0; i < std::min<int64_t>(b.low, 8); ++i) {
-      std::vector<Literal> all;
-      for (const ItemRule& rule : b.items) {
-        const Literal l =
-            i < static_cast<int64_t>(rule.prefix.size()) ? rule.prefix[static_cast<size_t>(i)] : rule.rest;
-        if (l != kNothing) all.push_back(l);
-      }
-      if (!all.empty() && surely_nothing(all, depth - 1)) return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace ingle::constrain

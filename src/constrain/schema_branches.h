@@ -29,6 +29,7 @@ struct KeyRule {
   std::vector<std::pair<std::string, Literal>> names;
   std::vector<std::pair<int32_t, Literal>> languages;
   Literal rest = kNothing;
+  bool operator==(const KeyRule&) const = default;
 };
 // Some key that is not named, not in these languages, in `language` (-1: any), whose text fulfils `key` and
 // whose value fulfils `value`.
@@ -37,14 +38,17 @@ struct SomeKey {
   std::vector<int32_t> not_languages;
   int32_t language = -1;
   Literal key = kNothing, value = kNothing;
+  bool operator==(const SomeKey&) const = default;
 };
 struct ItemRule {
   std::vector<Literal> prefix;
   Literal rest = kNothing;
+  bool operator==(const ItemRule&) const = default;
 };
 struct SomeItems {  // `low` to `high` items from place `from` on fulfil `item`
   Literal item = kNothing;
   int64_t low = 1, high = kUnbounded, from = 0;
+  bool operator==(const SomeItems&) const = default;
 };
 
 struct Branch {
@@ -108,7 +112,12 @@ class BranchCompiler {
   Branches equal_to(int schema, const Json& value, Type type);
   Branches unequal_to(int schema, const Json& value, Type type);
   bool surely_nothing(const std::vector<Literal>& literals, int depth);
+  bool find_nothing(const std::vector<Literal>& literals, int depth);
   bool surely_fails(const Branch& branch, Type type, int depth);
+  void reduce(Branches& out, Type type);
+  bool needless(const Branch& branch, const KeyRule& rule);
+  std::vector<Literal> of_member(const Branch& branch, const std::string& name, const KeyRule* without);
+  int canonical(int schema);
 
   void meet(Branches& a, const Branches& b, const std::string& where);
   void join(Branches& a, const Branches& b, const std::string& where);
@@ -127,7 +136,12 @@ class BranchCompiler {
   std::map<std::tuple<Literal, How>, BranchesPtr> known_;
   std::vector<DfaPtr> languages_;
   std::map<std::string, int32_t> by_source_;
+  std::map<std::pair<std::vector<Literal>, int>, bool> nothing_;  // of surely_nothing()
+  std::vector<int> canonical_;                                    // by subschema; -1: not asked for
+  std::map<std::string, int> by_text_;
 };
+
+constexpr int kProofDepth = 3;  // how deep a proof that two alternatives exclude each other may look
 
 bool contradicts(const Branch& branch, Type type);
 

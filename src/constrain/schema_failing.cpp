@@ -26,10 +26,12 @@ Branches BranchCompiler::failing(int schema, How how) {
   if (how.approximate) {  // only what is cheap to refute
     if (json.members.size() == 1 && json.members[0].first == "const")
       return unequal_to(schema, json.members[0].second, how.type);
-    if (json.members.size() == 1 && json.members[0].first == "enum" &&
-        json.members[0].second.items.size() == 1)
-      return unequal_to(schema, json.members[0].second.items[0], how.type);
-    return {Branch{}};
+    constexpr size_t kFew = 16;
+    for (const auto& [key, value] : json.members)
+      if (key != "type" && !(key == "enum" && value.items.size() <= kFew) && !value.is(Kind::string))
+        return {Branch{}};
+    if (json.find("$ref") || json.find("$dynamicRef") || json.find("pattern") || json.find("format"))
+      return {Branch{}};
   }
   how.track = false;
   Branches out;

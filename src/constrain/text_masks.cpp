@@ -1,6 +1,7 @@
 #include "constrain/text_masks.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 namespace ingle::constrain {
@@ -243,7 +244,7 @@ Step step(const Matcher::Text& text, StringCursor& at, uint8_t byte) {
   if (at.stage == 0 && byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\' && at.open_bytes == 0) {
     at.state = text.dfa->step(at.state, byte);
     ++at.length;
-    if (at.state < 0 || (text.most >= 0 && at.length > text.most)) return Step::dead;
+    if (at.state < 0 || !text.dfa->ends_within(at.state, at.length, text.most)) return Step::dead;
   } else {
     if (byte == '\\' && !text.escapes && at.stage == 0) return Step::dead;
     const Step s = at.take(byte, *text.dfa, text.most, nullptr);
@@ -312,6 +313,34 @@ const TokenMask& FreeText::bounded(int64_t most) const {
     if (length[static_cast<size_t>(id)] > most) made->remove(id);
   known = std::move(made);
   return *known;
+}
+
+void keep_ending(const TokenTrie& trie, const Matcher::Text& text, TokenMask& inside) {
+  const int64_t most = text.most - text.at.length;
+  const std::vector<int32_t>& need = text.dfa->need;
+  const int64_t least = need.empty() ? 0 : *std::max_element(need.begin(), need.end());
+  constexpr auto kLongest = static_cast<int64_t>(TokenTrie::kMaxPieceBytes);
+  if (most >= kLongest + least) return;
+  const FreeText& free = trie.free_text(true);
+  if (most < kLongest) inside.keep(free.bounded(most));
+  if (least == 0) return;
+  // Those that leave room for whatever state they lead to are right anyway.
+  TokenMask near = inside;
+  if (most - least >= 0) {
+    TokenMask far = free.bounded(std::min(most - least, kLongest - 1));
+    far.invert();
+    near.keep(far);
+  }
+  for (size_t w = 0; w < near.words().size(); ++w)
+    for (uint64_t bits = near.words()[w]; bits; bits &= bits - 1) {
+      const int64_t id = static_cast<int64_t>(w) * 64 + std::countr_zero(bits);
+      StringCursor at = text.at;
+      for (const char c : trie.path(trie.node_of(static_cast<int32_t>(id))))
+        if (step(text, at, static_cast<uint8_t>(c)) != Step::more) {
+          inside.remove(id);
+          break;
+        }
+    }
 }
 
 PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, TextStates& states) {

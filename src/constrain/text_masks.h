@@ -61,6 +61,9 @@ struct FreeText {
 // A step within a text; `closed`: by a quote, where it may end.
 Step step(const Matcher::Text& text, StringCursor& at, uint8_t byte);
 
+// Of what stays inside: drops what leaves no room to end within text.most, which is a bound.
+void keep_ending(const TokenTrie& trie, const Matcher::Text& text, TokenMask& inside);
+
 // `text` without its bounds: these are left to who adds up the mask.
 PartMaskPtr mask_of_text(const TokenTrie& trie, Matcher::Text text, TextStates& states);
 

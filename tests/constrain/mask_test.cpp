@@ -73,15 +73,12 @@ TEST_CASE("masks of schemas offer just what goes on", "[constrain]") {
   unsigned seed = 0;
   for (
       const char* schema :
-      {"true",
-       R"({"type": "object", "properties": {"a": {"type": "string"}, "ab": {"type": "integer"}}})",
+      {"true", R"({"type": "object", "properties": {"a": {"type": "string"}, "ab": {"type": "integer"}}})",
        R"({"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}, "required": ["a"],
             "additionalProperties": false})",
        R"({"type": "array", "items": {"type": "string", "minLength": 2}})",
-       R"({"type": "string", "maxLength": 300})",
-       R"({"type": "string", "pattern": "^a[^x]*b$"})",
-       R"({"enum": ["ab", "abc", 12, true, null]})",
-       R"({"type": "number", "minimum": 1})",
+       R"({"type": "string", "maxLength": 300})", R"({"type": "string", "pattern": "^a[^x]*b$"})",
+       R"({"enum": ["ab", "abc", 12, true, null]})", R"({"type": "number", "minimum": 1})",
        R"({"$schema": "http://json-schema.org/draft-04/schema#", "items": {"type": "integer"}})",
        R"({"$schema": "http://json-schema.org/draft-04/schema#", "items": {"not": {"type": "integer"}}})",
        R"({"type": "array", "uniqueItems": true, "items": {"enum": ["a", "ab", "b"]}})",
@@ -97,8 +94,10 @@ TEST_CASE("masks of schemas offer just what goes on", "[constrain]") {
        R"({"type": "string", "pattern": "^[a-z ]+(,[a-z ]+)*$"})",
        R"({"type": "string", "pattern": "^[^/x]*$", "maxLength": 7})",
        R"({"type": "string", "pattern": "^.+$"})",
-       R"({"type": "string", "pattern": "^https?://.*\\.ab.*$"})",
-       R"({"type": "string", "pattern": "a|bc"})",
+       // Lengths that are counted beside the states.
+       R"({"type": "string", "pattern": "^(?:\\S+\\s+){0,99}\\S+$", "minLength": 3, "maxLength": 30})",
+       R"({"items": {"type": "string", "pattern": "^(?:\\S+\\s+){0,99}\"\\\\end$", "maxLength": 24}})",
+       R"({"type": "string", "pattern": "^https?://.*\\.ab.*$"})", R"({"type": "string", "pattern": "a|bc"})",
        R"x({"type": "object", "patternProperties": {"ab([a-z]+)": {"type": "integer"}, "x": {"type": "string"}}})x",
        R"x({"type": "object", "patternProperties": {"^(/[^/]+)+$": {"type": "integer"}}, "additionalProperties": false})x",
        R"({"anyOf": [{"type": "string", "pattern": "^a"}, {"type": "array", "items": {"type": "boolean"}}]})",

@@ -139,3 +139,38 @@ TEST_CASE("a large choice is exactly its members", "[constrain]") {
   }
   CHECK(n_accepted == members.size());
 }
+
+TEST_CASE("alternatives that a member tells apart need not require it", "[constrain]") {
+  std::string schema = R"({"type": "object", "required": ["n"], "oneOf": [)";
+  for (int i = 0; i < 14; ++i)
+    schema += (i ? R"(, {"properties": {"kind": {"enum": ["k)" : R"({"properties": {"kind": {"enum": ["k)") +
+              std::to_string(i) + R"("]}, "text": {"type": "string", "title": ")" + std::to_string(i) +
+              R"("}}})";
+  schema += "]}";
+  CHECK(both(schema.c_str(), R"({"kind":"k3","n":1})"));
+  CHECK(both(schema.c_str(), R"({"kind":"k13","n":1,"text":"x"})"));
+  CHECK_FALSE(both(schema.c_str(), R"({"kind":"k3","n":1,"text":2})"));
+  CHECK_FALSE(both(schema.c_str(), R"({"kind":"k14","n":1})"));
+  CHECK_FALSE(both(schema.c_str(), R"({"kind":"k3"})"));
+  CHECK_FALSE(both(schema.c_str(), R"({"n":1})"));  // all alternatives hold
+}
+
+TEST_CASE("words are counted in texts of bounded length", "[constrain]") {
+  const char* schema = R"({"type": "string", "pattern": "^(?:\\S+\\s+){0,49}\\S+$", "maxLength": 500})";
+  CHECK(both(schema, R"("one two")"));
+  CHECK_FALSE(both(schema, R"("one two ")"));
+  CHECK_FALSE(both(schema, "\"\""));
+  std::string words = "\"w";
+  for (int i = 0; i < 49; ++i) words += " w";
+  CHECK(both(schema, words + "\""));
+  CHECK_FALSE(both(schema, words + " w\""));
+  CHECK(both(schema, "\"a " + std::string(498, 'x') + "\""));
+  CHECK_FALSE(both(schema, "\"a " + std::string(499, 'x') + "\""));
+  // The last character must come.
+  const auto at = schema_grammar(schema, {}, "schema")->matcher(Purpose::write);
+  REQUIRE(at->advance("\"" + std::string(498, 'x')));
+  CHECK_FALSE(at->clone()->advance("  "));
+  CHECK(at->clone()->advance(" x\""));
+  CHECK(at->clone()->advance(" \\u0041\""));
+  CHECK_FALSE(at->clone()->advance(" \\u000A"));
+}

@@ -44,6 +44,9 @@ const char* const kSchemas[] = {
     R"({"not": {"type": ["string", "object", "array", "number"]}})",
     R"({"type": "object", "propertyNames": {"pattern": "^[a-c]$"}, "minProperties": 2})",
     R"({"if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "then": {"required": ["b"]}, "type": "object"})",
+    // Lengths that are counted beside the states.
+    R"({"type": "string", "pattern": "^(?:\\S+\\s+){0,99}\\S+$", "minLength": 4, "maxLength": 65})",
+    R"({"type": "string", "pattern": "^(?:\\S+\\s+){0,99}\"\\\\end$", "maxLength": 63})",
     R"({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer", "minimum": 3, "exclusiveMinimum": true})",
     R"({"$schema": "http://json-schema.org/draft-04/schema#", "not": {"type": "integer"}, "type": "number", "maximum": 9,
         "minimum": 9})",
