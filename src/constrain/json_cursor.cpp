@@ -7,8 +7,10 @@
 namespace ingle::constrain {
 namespace {
 
+// Whether some code point of the range may follow. Halves of pairs are none.
 bool can_step(const Dfa& dfa, int32_t state, uint32_t low, uint32_t high, int64_t room) {
-  return &dfa == any_text().get() || steps_on_range(dfa, state, low, high, room);
+  const bool any = low < 0xD800 || high > 0xDFFF;
+  return any && (&dfa == any_text().get() || steps_on_range(dfa, state, low, high, room));
 }
 
 // Code points behind the one that has begun; -1: any number. (There is room for that one.)

@@ -104,6 +104,22 @@ TEST_CASE("every way of writing by a schema can be completed, and is then right"
   CHECK(whole * 10 > all * 8);
 }
 
+TEST_CASE("an escape that begins can be completed", "[constrain]") {
+  const auto grammar = schema_grammar(R"({"type": "string"})", {}, "schema");
+  for (const std::string begin : {"\"\\u", "\"\\ud", "\"\\uD", "\"\\ud8", "\"\\uDb", "\"\\udc", "\"\\udE",
+                                  "\"\\udE9", "\"\\ud8", "\"\\ud83D\\u", "\"\\ud83D\\ud", "\"\\ud83D\\udC"}) {
+    CAPTURE(begin);
+    const auto at = grammar->matcher(Purpose::write);
+    bool dead = false;
+    for (const char c : begin) dead = dead || !at->advance(static_cast<uint8_t>(c));
+    if (dead) continue;
+    bool goes_on = false;
+    for (int byte = 0; byte < 256; ++byte)
+      goes_on = goes_on || at->clone()->advance(static_cast<uint8_t>(byte));
+    CHECK(goes_on);
+  }
+}
+
 TEST_CASE("a schema that nothing fulfils judges, and refuses to write", "[constrain]") {
   for (const char* schema : {"false", R"({"type": "string", "minLength": 3, "maxLength": 2})",
                              R"({"type": "object", "required": ["a"], "properties": {"a": false}})",
