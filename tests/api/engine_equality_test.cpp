@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <thread>
 
 #include "api/engine_impl.h"
 #include "core/random.h"
 #include "support.h"
+#include "support/temp.h"
 
 using namespace ingle;
 using namespace ingle::tests;
@@ -129,6 +132,16 @@ struct Trial {
   bool share = true;
 };
 
+// All that is in a folder of blocks.
+void damage(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".block") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-9, std::ios::end);
+    file.put('#');
+  }
+}
+
 EngineStats try_out(const Model& model, const std::vector<Request>& requests,
                     const std::vector<Got>& expected, const Trial& trial) {
   EngineOptions o;
@@ -207,6 +220,69 @@ TEST_CASE("windows, recurrent state and rotations that turn by length keep the b
     for (const Trial& trial : {Trial{0, 512, 0}, Trial{0, 48, 1.6}, Trial{3, 7, 1.6}})
       preemptions += try_out(model, requests, expected, trial).preemptions;
     CHECK(preemptions > 0);
+  }
+}
+
+TEST_CASE("what a preempted request had computed comes back from a folder, or is computed again", "[api]") {
+  const Runtime runtime = one_thread();
+  const Model model = Model::load(runtime, tiny_model());
+  const auto request = [&](uint64_t seed, int64_t n, int64_t answer, int32_t band) {
+    Request r = request_of(seed, model);
+    std::vector<TokenId> ids;
+    for (int64_t i = 0; i < n; ++i)
+      ids.push_back(static_cast<TokenId>(uniform(seed, static_cast<uint64_t>(i)) *
+                                         static_cast<double>(model.info().n_vocab)));
+    r.prompt = std::move(ids);
+    r.generate.max_tokens = answer;
+    r.band = band;
+    return r;
+  };
+  const Request late = request(1, 70, 40, 2), urgent = request(2, 100, 8, 0);
+  const Got late_alone = alone(model, late), urgent_alone = alone(model, urgent);
+  uint64_t page = 0;
+  for (const kv::PartSpec& p : model.impl()->runner->plan().parts)
+    page += static_cast<uint64_t>(p.page_bytes());
+  enum class Folder : uint8_t { none, good, damaged, slow };
+  for (const Folder kind : {Folder::none, Folder::good, Folder::damaged, Folder::slow}) {
+    CAPTURE(static_cast<int>(kind));
+    const TempDir dir;
+    EngineOptions o;
+    o.own_thread = false;
+    o.max_running = 1;
+    o.state_bytes = 4 * page;
+    if (kind != Folder::none) o.prefix_folder = dir.path();
+    // Modelled time, in which computing a token takes much longer than reading it, or hardly any.
+    double now = 1;
+    EngineHooks hooks;
+    hooks.clock = [&] { return now; };
+    hooks.after_step = [&](std::span<const backends::Slice> slices, std::span<backends::StepStatus>) {
+      now += 1e-4;
+      for (const backends::Slice& slice : slices)
+        now += static_cast<double>(slice.tokens.size()) * (kind == Folder::slow ? 1e-12 : 1e-3);
+    };
+    Engine::Impl engine(model, o, hooks);
+    std::map<RequestId, Got> got;
+    const auto steps = [&](int most) {
+      bool more = true;
+      while (more && most-- > 0) {
+        more = engine.step(0);
+        while (const auto e = engine.next(0)) got[e->request].take(e->event);
+        if (kind == Folder::damaged) damage(dir.path());
+      }
+    };
+    const RequestId first = engine.submit(late);
+    steps(30);
+    REQUIRE(got[first].tokens.size() > 5);
+    REQUIRE(got[first].finish == Finish::none);
+    const RequestId second = engine.submit(urgent);
+    steps(1000);
+    CHECK(got[first] == late_alone);
+    CHECK(got[second] == urgent_alone);
+    const EngineStats s = engine.stats();
+    CHECK(s.preemptions > 0);
+    CHECK((s.prefix_spilled > 0) == (kind != Folder::none));
+    CHECK((s.prefix_loaded > 0) == (kind == Folder::good));
+    CHECK((s.recomputed_tokens >= 64) == (kind != Folder::good));
   }
 }
 

@@ -465,7 +465,7 @@ TEST_CASE("an idle engine takes no processor time", "[api][concurrent]") {
   const std::clock_t before = std::clock();  // of the process, whatever else the machine does
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   const double busy = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
-  CHECK(busy < 0.1);
+  CHECK(busy < 0.02);
 }
 
 TEST_CASE("many threads submit, cancel and ask at once", "[api][concurrent]") {

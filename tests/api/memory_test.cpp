@@ -21,7 +21,9 @@ bool fails() {
 }  // namespace
 
 std::atomic<int64_t> n_live{0}, n_peak{0};  // bytes
+std::atomic<int64_t> n_taken{0};            // allocations
 void* counted(void* memory) {
+  ++n_taken;
   const int64_t now = n_live += static_cast<int64_t>(malloc_usable_size(memory));
   for (int64_t peak = n_peak; now > peak && !n_peak.compare_exchange_weak(peak, now);) {
   }
@@ -158,4 +160,31 @@ TEST_CASE("a saved session that claims much takes no more memory than it is long
     }
   }
   CHECK(refused > 20);
+}
+
+TEST_CASE("an answer takes no memory for a token", "[api]") {
+  const Model model = Model::load(one_thread(), tiny_model());
+  SamplerOptions some;
+  some.temperature = 0.8f;
+  some.top_k = 20;
+  some.top_p = 0.9f;
+  some.seed = 7;
+  for (const bool sampled : {false, true}) {
+    CAPTURE(sampled);
+    Sampler sampler = sampled ? Sampler(some) : Sampler::greedy();
+    Session session(model);
+    std::vector<TokenId> prompt(70, 5);
+    session.feed(prompt);
+    GenerateOptions o;
+    o.ignore_end = true;
+    session.begin(o);
+    for (int i = 0; i < 40; ++i) session.next(sampler);  // buffers grow
+    int64_t most = 0;
+    for (int i = 0; i < 16; ++i) {  // all in one page of the state
+      const int64_t before = n_taken;
+      session.next(sampler);
+      most = std::max<int64_t>(most, n_taken - before);
+    }
+    CHECK(most == 0);
+  }
 }
