@@ -9,6 +9,8 @@
 namespace ingle::sampling {
 namespace {
 
+#define INGLE_BODY inline __attribute__((always_inline))
+
 constexpr size_t kSmall = 64;  // sorted outright
 constexpr size_t kBuckets = 256;
 
@@ -65,6 +67,68 @@ uint64_t weigh(const Candidates& c, std::vector<Weighted>& out) {
     }
   }
   return total;
+}
+
+namespace {
+
+// Buckets of equal width in the logit, from the highest on, as far as weights go.
+constexpr size_t kDepths = 256;
+INGLE_BODY uint32_t bucket_at(double depth) {
+  constexpr double kPerNat = 8;
+  return static_cast<uint32_t>(static_cast<int32_t>(std::min(depth * kPerNat, kDepths - 1.0)));
+}
+
+// A block of a list at a time. The bits are the same in any vectors.
+struct Block {
+  double exps[kExpBlock];
+  uint32_t bucket[kExpBlock];
+};
+INGLE_BODY void weigh_body(const Candidate* list, size_t n, double max, Block& b) {
+  double depth[kExpBlock];
+  for (size_t i = 0; i < n; ++i) depth[i] = std::min(max - list[i].logit, 708.0);
+  for (size_t i = 0; i < n; ++i) b.exps[i] = exp_in_range(-depth[i]);
+  for (size_t i = 0; i < n; ++i) b.bucket[i] = bucket_at(depth[i]);
+}
+using WeighBlock = void (*)(const Candidate*, size_t, double, Block&);
+void weigh_plain(const Candidate* list, size_t n, double max, Block& b) { weigh_body(list, n, max, b); }
+#ifdef __x86_64__
+__attribute__((target("avx2"), flatten)) void weigh_avx2(const Candidate* list, size_t n, double max,
+                                                         Block& b) {
+  weigh_body(list, n, max, b);
+}
+#endif
+WeighBlock weigh_block() {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2")) return weigh_avx2;
+#endif
+  return weigh_plain;
+}
+
+}  // namespace
+
+Candidate reach_share(const Candidates& c, float p, std::vector<Weighted>& scratch) {
+  const double max = c.max_logit();
+  const WeighBlock weigh_one = weigh_block();
+  std::array<uint64_t, kDepths> sums{};
+  Block b;
+  for (size_t begin = 0; begin < c.list.size(); begin += kExpBlock) {
+    const size_t size = std::min(kExpBlock, c.list.size() - begin);
+    weigh_one(c.list.data() + begin, size, max, b);
+    for (size_t i = 0; i < size; ++i) sums[b.bucket[i]] += to_weight(b.exps[i]);
+  }
+  uint64_t total = 0;
+  for (const uint64_t s : sums) total += s;
+  uint64_t target = share_of(p, total) - 1;
+  size_t wanted = 0;
+  while (target >= sums[wanted]) target -= sums[wanted++];
+  scratch.clear();
+  for (const Candidate& x : c.list) {
+    const double depth = std::min(max - x.logit, 708.0);
+    if (bucket_at(depth) != wanted) continue;
+    if (const uint64_t w = to_weight(exp_in_range(-depth)); w != 0) scratch.push_back({x.logit, x.id, w});
+  }
+  const Weighted last = reach(scratch, target);
+  return {last.id, static_cast<float>(last.key)};
 }
 
 double mean_depth(std::span<const Weighted> items, double max) {

@@ -28,6 +28,10 @@ uint64_t weigh(const Candidates& c, std::vector<Weighted>& out);
 // The smallest integer sum that is at least the share p, in [0, 1], of `total`; at least 1.
 uint64_t share_of(float p, uint64_t total);
 
+// The first candidate, by descending logit, at which the running sum of weights is at least the share p, in
+// [0, 1], of all; of a list that is not empty. `scratch` is written over.
+Candidate reach_share(const Candidates& c, float p, std::vector<Weighted>& scratch);
+
 // Of what weigh() filled in: the mean of max - key, which is the entropy without its ln Z.
 double mean_depth(std::span<const Weighted> items, double max);
 

@@ -12,9 +12,7 @@ class TopP final : public Stage {
   // looked for; the rest need no order.
   void apply(Candidates& c) override {
     if (p_ >= 1.0f || c.list.empty()) return;
-    const uint64_t total = weigh(c, scratch_);
-    const Weighted last = reach(scratch_, share_of(p_, total) - 1);
-    const Candidate cut{last.id, static_cast<float>(last.key)};
+    const Candidate cut = reach_share(c, p_, scratch_);
     c.keep_if([&](const Candidate& x) { return !ranks_before(cut, x); });
   }
   StagePtr clone() const override { return std::make_unique<TopP>(p_); }
