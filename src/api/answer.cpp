@@ -52,6 +52,25 @@ void refuse_looking_ahead(const GenerateOptions& o, const char* where) {
   if (option) fail(Code::unsupported, where, format("{} looks ahead, which sessions alone can", option));
 }
 
+std::vector<TokenId> Answer::forced_tokens(std::span<const TokenId> before, int64_t most) const {
+  constexpr size_t kMostBytes = 1 << 14;  // the answer is encoded anew each time
+  const std::string forced = constrained() ? text_.constraint->forced() : std::string();
+  if (forced.size() < 2) return {};
+  std::string text;
+  for (const TokenId id : before) text += tokenizer_->piece(id);
+  if (text.size() > kMostBytes) return {};
+  std::vector<TokenId> ids = tokenizer_->encode(text + forced, {});
+  if (ids.size() <= before.size() + 1 || !std::equal(before.begin(), before.end(), ids.begin())) return {};
+  ids.erase(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(before.size()));
+  ids.pop_back();
+  std::string spelled;
+  for (const TokenId id : ids) spelled += tokenizer_->piece(id);
+  if (!forced.starts_with(spelled)) return {};
+  if (const int64_t left = tokens_left(); left >= 0) most = std::min(most, left);
+  ids.resize(std::min(ids.size(), static_cast<size_t>(std::max<int64_t>(most, 0))));
+  return ids;
+}
+
 namespace {
 
 // Patterns as GenerateOptions::stop_patterns has them.

@@ -60,7 +60,10 @@ class Answer {
   bool constrained(bool certainly = true) const {
     return text_.constrained() && !(certainly && text_.gate && text_.gate->opener());
   }
-  std::string forced() const { return constrained() ? text_.constraint->forced() : std::string(); }
+  // Those that the tokenizer makes of what the grammar forces, when it makes of the answer so far what was
+  // given (`before`: under the grammar). The last one is left out, for what follows may change it. At most
+  // `most`, and as many as the answer may still have.
+  std::vector<TokenId> forced_tokens(std::span<const TokenId> before, int64_t most) const;
   int64_t tokens_left() const {  // -1: no bound
     return options_.max_tokens < 0 ? -1 : options_.max_tokens - static_cast<int64_t>(ids_.size());
   }

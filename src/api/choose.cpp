@@ -167,34 +167,10 @@ bool Session::Impl::first_is_certain() const {
 
 // ---- Tokens about which there is no choice ----
 
-// Those that the tokenizer makes of what the grammar forces, when it makes of the answer so far what was
-// given. The last one is left out, for what follows may change it.
-std::vector<TokenId> Session::Impl::forced_tokens() const {
-  constexpr size_t kMostBytes = 1 << 14;  // the answer is encoded anew each time
-  const std::string forced = answer->forced();
-  if (forced.size() < 2) return {};
-  const text::Tokenizer& tokenizer = m().tokenizer.impl();
-  std::string text;
-  for (const TokenId id : ahead.ids) text += tokenizer.piece(id);
-  if (text.size() > kMostBytes) return {};
-  std::vector<TokenId> ids = tokenizer.encode(text + forced, {});
-  if (ids.size() <= ahead.ids.size() + 1 || !std::equal(ahead.ids.begin(), ahead.ids.end(), ids.begin()))
-    return {};
-  ids.erase(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(ahead.ids.size()));
-  ids.pop_back();
-  std::string spelled;
-  for (const TokenId id : ids) spelled += tokenizer.piece(id);
-  if (!forced.starts_with(spelled)) return {};
-  return ids;
-}
-
 // True: some were taken.
 bool Session::Impl::jump(Sampler& sampler) {
-  std::vector<TokenId> ids = forced_tokens();
-  const auto context = static_cast<size_t>(options.context);
-  size_t most = context - std::min(all.size(), context);
-  if (const int64_t left = answer->tokens_left(); left >= 0) most = std::min(most, static_cast<size_t>(left));
-  if (ids.size() > most) ids.resize(most);
+  const int64_t room = options.context - static_cast<int64_t>(all.size());
+  const std::vector<TokenId> ids = answer->forced_tokens(ahead.ids, room);
   if (ids.empty()) return false;
   // One pass over the token that waits and all but the last of these gives the logits before each of them.
   std::vector<std::vector<float>> rows;

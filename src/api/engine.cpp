@@ -135,7 +135,8 @@ PreparedRequest Engine::Impl::prepare(const Request& r) const {
     fail(Code::context_full, "prompt", format("{} tokens do not fit the context of {}", n, options.context));
   const int64_t most = r.generate.max_tokens < 0 ? options.context : r.generate.max_tokens;
   core.check_fits(n, std::min(most, options.context - n + 1));
-  refuse_looking_ahead(r.generate, "request");
+  if (!r.generate.banned_phrases.empty())
+    fail(Code::unsupported, "request", "banned_phrases takes tokens back, which sessions alone can");
   p.answer = std::make_unique<Answer>(*model.impl(), r.generate, p.tokens);
   p.sampler = Sampler(r.sampler);
   p.calls_host = !r.sampler.custom.empty();

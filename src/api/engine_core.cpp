@@ -485,31 +485,6 @@ void EngineCore::settle_all() {
   for (Choice& c : choices_) deliver(c);
 }
 
-void EngineCore::choose(Choice& c) const noexcept {
-  Live& live = *c.part->live;
-  try {
-    c.step = live.answer->next(c.logits, c.logits, live.sampler, live.known() < options_.context);
-  } catch (...) {
-    c.error = std::current_exception();
-  }
-}
-
-// Rows of a large vocabulary take long enough to be shared among the model's threads. A host's own stages are
-// called on this thread.
-void EngineCore::choose_all() {
-  constexpr size_t kWorthIt = 1 << 16;  // values
-  const bool shared = choices_.size() > 1 && choices_.size() * choices_[0].logits.size() >= kWorthIt;
-  if (shared) {
-    std::atomic<size_t> next{0};
-    model_.impl()->runtime->pool->run([&](int) {
-      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < choices_.size();)
-        if (!choices_[i].part->live->calls_host) choose(choices_[i]);
-    });
-  }
-  for (Choice& c : choices_)
-    if (!shared || c.part->live->calls_host) choose(c);
-}
-
 void EngineCore::deliver(Choice& c) {
   Live& live = *c.part->live;
   engine::SliceResult& result = results_[c.part->result];

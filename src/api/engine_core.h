@@ -93,6 +93,8 @@ class EngineCore {
     double submitted, admitted = -1, first_token = -1, last_token = -1;
     double keep;
     bool calls_host;
+    std::vector<TokenId> given;   // under the grammar, where jump_ahead needs them
+    std::vector<TokenId> forced;  // to come without sampling, the next one last
 
     int64_t known() const { return static_cast<int64_t>(tokens.size()); }
     int64_t computed() const { return state ? state->length() : 0; }
@@ -126,6 +128,7 @@ class EngineCore {
   void settle_all();
   void settle(const Part& part, backends::StepStatus status, std::span<const float> logits);
   void choose(Choice& choice) const noexcept;
+  Answer::Step next_of(Live& live, std::span<const float> logits) const;
   void choose_all();
   void deliver(Choice& choice);
   void emit(Live& live, TokenEvent event);

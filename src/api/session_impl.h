@@ -107,7 +107,6 @@ struct Session::Impl {
   Fork withdraw(Sampler& sampler, size_t at);
   size_t culprit(size_t found) const;
   bool jump(Sampler& sampler);
-  std::vector<TokenId> forced_tokens() const;
   TokenEvent tell_first();
 };
 

@@ -286,6 +286,33 @@ TEST_CASE("what a preempted request had computed comes back from a folder, or is
   }
 }
 
+TEST_CASE("what a grammar forces comes from an engine as from a session", "[api]") {
+  const Runtime runtime = one_thread();
+  const Model model = Model::load(runtime, tiny_model());
+  std::vector<Request> requests;
+  for (const int64_t most : {-1, 3, 12})
+    for (const float temperature : {0.0f, 0.9f}) {
+      Request& r = requests.emplace_back(request_of(3, model));
+      r.sampler.temperature = temperature;
+      r.generate.ignore_end = false;
+      r.generate.max_tokens = most;
+      r.generate.jump_ahead = true;
+      r.generate.grammar = Grammar::gbnf(
+          R"(root ::= "{\"the name\": \"the quick brown " ("fox" | "dog") "\", \"n\": " [0-9] "}")");
+    }
+  requests.push_back(request_of(4, model));
+  const std::vector<Got> expected = all_alone(model, requests);
+  CHECK(expected[0].text.substr(0, 30) == "{\"the name\": \"the quick brown ");
+  Request free = requests[0];
+  free.generate.jump_ahead = false;
+  CHECK(alone(model, free).tokens != expected[0].tokens);  // sampled, the model spells it otherwise
+  for (const Trial& trial : {Trial{0, 512, 0}, Trial{1, 7, 1.6}}) try_out(model, requests, expected, trial);
+  Request banned = requests.back();
+  banned.generate.banned_phrases = {"x"};
+  Engine engine(model);
+  CHECK(code_of([&] { engine.submit(banned); }) == Code::unsupported);
+}
+
 TEST_CASE("500 cancels at random moments leave the others alone", "[api]") {
   const Runtime runtime = one_thread();
   const Model model = Model::load(runtime, tiny_model());
