@@ -25,20 +25,17 @@ struct F16State {
   static INGLE_LANE V get(const uint16_t* p) { return load_f16(p); }
   static INGLE_LANE V get_n(const uint16_t* p, int64_t n) { return load_f16_n(p, n); }
 };
-struct Bf16State {
-  using Value = uint16_t;
-  static INGLE_LANE V get(const uint16_t* p) { return load_bf16(p); }
-  static INGLE_LANE V get_n(const uint16_t* p, int64_t n) { return load_bf16_n(p, n); }
-};
-// Codes. A page becomes floats before it is used: types of their own for so many kernels were too much code.
+// A page of these becomes floats before it is used: kernels of their own, for so many numbers of rows, were
+// too much code.
 template <class C>
 struct Codes {
   using Code = C;
 };
+using Bf16State = Codes<uint16_t>;
 using Q8State = Codes<int8_t>;
 using Q4State = Codes<uint8_t>;
 template <class S>
-constexpr bool kOpened = __is_same(S, Q8State) || __is_same(S, Q4State);
+constexpr bool kOpened = !(__is_same(S, F32State) || __is_same(S, F16State));
 
 struct Range {  // of positions, begin <= t < end; empty when begin >= end
   int64_t begin, end;
@@ -126,7 +123,13 @@ __attribute__((noinline)) void score_keys(const Tile& t, const uint8_t* keys, co
   }
 }
 
+INGLE_LANE void open_bf16(const uint16_t* x, int64_t n, float* to) {  // n: a multiple of 16
+  for (int64_t i = 0; i < n; i += 16) store(to + i, load_bf16(x + i));
+}
 // A page's keys as [dk][32].
+__attribute__((noinline)) void open_keys(const uint16_t* keys, int64_t dk, float* to) {
+  open_bf16(keys, dk * kPageTokens, to);
+}
 __attribute__((noinline)) void open_keys(const int8_t* keys, int64_t dk, float* to) {
   const uint16_t* scales = scales_of(reinterpret_cast<const uint8_t*>(keys), dk);
   const V low = load_f16(scales), high = load_f16(scales + 16);
@@ -150,6 +153,7 @@ __attribute__((noinline)) void open_keys(const uint8_t* keys, int64_t dk, float*
   }
 }
 // Its values, 4-bit ones still turned, as [32][dv]. The last row is written to the next multiple of 16.
+INGLE_LANE void open_values(const uint16_t* values, int64_t dv, float* to) { open_keys(values, dv, to); }
 __attribute__((noinline)) void open_values(const int8_t* values, int64_t dv, float* to) {
   float scales[kPageTokens];
   const uint16_t* halves = scales_of(reinterpret_cast<const uint8_t*>(values), dv);

@@ -173,7 +173,6 @@ INGLE_LANE U16Copy copy_n(const uint16_t* p, int64_t n) {
   return c;
 }
 INGLE_LANE V load_f16_n(const uint16_t* p, int64_t n) { return load_f16(copy_n(p, n).x); }
-INGLE_LANE V load_bf16_n(const uint16_t* p, int64_t n) { return load_bf16(copy_n(p, n).x); }
 INGLE_LANE void store_f16_n(uint16_t* p, V x, int64_t n) {
   U16Copy c;
   store_f16(c.x, x);

@@ -112,9 +112,6 @@ INGLE_LANE void store_f16_n(uint16_t* p, V x, int64_t n) {
 }
 INGLE_LANE V widen_u16(__m256i x) { return from_bits(shift_left<16>(_mm512_cvtepu16_epi32(x))); }
 INGLE_LANE V load_bf16(const uint16_t* p) { return widen_u16(load_u16(p)); }
-INGLE_LANE V load_bf16_n(const uint16_t* p, int64_t n) {
-  return widen_u16(_mm256_maskz_loadu_epi16(mask_n(n), p));
-}
 INGLE_LANE void store_low16(uint16_t* p, I x) {  // the low halves of 16 lanes
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(x));
 }
