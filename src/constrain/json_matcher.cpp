@@ -383,6 +383,9 @@ bool JsonMatcher::new_key(const Thread& t) const {
   }
   const std::vector<std::string>& others = t.frame->others;
   if (!unnamed || !writing() || !t.frame->finite_others) return unnamed;
+  // Whatever begins so is new where none of them does.
+  if (std::none_of(others.begin(), others.end(), [&](const std::string& o) { return o.starts_with(t.key); }))
+    return true;
   for (const std::string& rest :
        first_texts(shape.keys, t.string.state, others.size() + shape.classes.size() + 1)) {
     int32_t state = t.string.state;

@@ -87,6 +87,7 @@ TEST_CASE("masks of schemas offer just what goes on", "[constrain]") {
        R"({"type": "array", "uniqueItems": true, "items": {"type": "array", "uniqueItems": true, "items": {}}})",
        R"({"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^a*b?$"}})",
        R"({"type": "object", "propertyNames": {"pattern": "^[a-c]$"}})",
+       R"({"type": "object", "propertyNames": {"pattern": "^[ab]{1,2}$"}})",
        R"({"type": "object", "patternProperties": {"^a": {"type": "integer"}, "^b": false}})",
        R"({"type": "object", "properties": {"a": {"oneOf": [{"type": "string", "minLength": 2}, {"type": "number"},
             {"type": "object", "properties": {"b": {"const": "x"}}, "required": ["b"]},
