@@ -5,7 +5,7 @@
 
 FOLDER gets config.json, model.safetensors, the tokenizer, and expected.safetensors: "ids", the prompt; "greedy", the
 N (64) ids after it; "margin", of each by how much its logit exceeds that of the second. Weights are rounded to bf16,
-and then computed with in float32. Exit status 77: torch, transformers or accelerate cannot be imported.
+and then computed with in float32. Exit status 77: torch, transformers, gguf or accelerate cannot be imported.
 """
 import os
 import sys
@@ -15,7 +15,8 @@ PROMPT = "Once upon a time there was a small library that"
 
 def main():
     try:
-        import accelerate  # noqa: F401 (transformers wants it for GGUF)
+        import accelerate  # noqa: F401 (transformers wants it, and gguf, to read the file)
+        import gguf  # noqa: F401
         import torch
         from safetensors.torch import save_file
         from transformers import AutoModelForCausalLM, AutoTokenizer

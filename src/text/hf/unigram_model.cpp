@@ -26,7 +26,7 @@ std::vector<Trie::Entry> plain_entries(const TokenizerJson& json, const TokenLis
 class Unigram final : public Model {
  public:
   Unigram(const TokenizerJson& json, const Node& node, const TokenList& tokens)
-      : tokens_(tokens), trie_(plain_entries(json, tokens)) {
+      : trie_(plain_entries(json, tokens)) {
     if (!json.scored) node["vocab"].corrupt("not a list of [text, score]");
     double worst = std::numeric_limits<double>::max();
     scores_.reserve(json.vocabulary.size());
@@ -118,7 +118,6 @@ class Unigram final : public Model {
     std::reverse(out.begin() + static_cast<ptrdiff_t>(first), out.end());
   }
 
-  const TokenList& tokens_;
   Trie trie_;
   std::vector<double> scores_;
   double unknown_score_ = 0;
