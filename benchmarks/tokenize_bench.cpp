@@ -1,5 +1,6 @@
 // Speed of tokenizers on one thread: MB of text a second, best of several runs in thread CPU time.
-// Usage: bench_tokenize TEXT_FILE TOKENIZER…   each a tokenizer.json, a tokenizer.model or a folder
+// Usage: bench_tokenize TEXT_FILE TOKENIZER…   each a tokenizer.json, a tokenizer.model, a folder or a GGUF
+// file
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -8,6 +9,8 @@
 #include <string>
 
 #include "core/error.h"
+#include "formats/gguf.h"
+#include "quant/weight.h"
 #include "text/hugging_face.h"
 
 using namespace ingle;
@@ -21,9 +24,15 @@ double seconds() {
 }
 
 int run(const std::string& text, const char* path) {
-  const double start = seconds();
-  const auto tokenizer = text::open_hugging_face_tokenizer(path);
-  if (!tokenizer) return std::fprintf(stderr, "%s is no tokenizer\n", path), 1;
+  double start = seconds();
+  auto tokenizer = text::open_hugging_face_tokenizer(path);
+  double opened = 0;
+  if (!tokenizer) {
+    const formats::CheckpointPtr file = formats::open_gguf(path, quant::dtype_table());
+    opened = seconds() - start;
+    start += opened;
+    tokenizer = text::load_gguf_tokenizer(*file);
+  }
   const double loaded = seconds() - start;
   double best = 1e30;
   size_t ids = 0;
@@ -32,8 +41,8 @@ int run(const std::string& text, const char* path) {
     ids = tokenizer->encode(text, {}).size();
     best = std::min(best, seconds() - before);
   }
-  std::printf("%-60s load %6.1f ms  %6.1f MB/s  %.2f bytes a token\n", path, loaded * 1e3,
-              static_cast<double>(text.size()) / best / 1e6,
+  std::printf("%-60s open %5.1f load %5.1f ms  %6.1f MB/s  %.2f bytes a token\n", path, opened * 1e3,
+              loaded * 1e3, static_cast<double>(text.size()) / best / 1e6,
               static_cast<double>(text.size()) / static_cast<double>(ids));
   return 0;
 }

@@ -37,10 +37,10 @@ struct TextSide {
 };
 
 // A folder without a tokenizer still runs, on ids.
-TextSide load_text(const formats::Checkpoint& file) {
+TextSide load_text(const formats::Checkpoint& file, const text::GoOn& go_on) {
   if (file.naming() == formats::Naming::gguf) {
     const std::string* source = file.find_string("tokenizer.chat_template");
-    return {text::load_gguf_tokenizer(file), source ? *source : std::string()};
+    return {text::load_gguf_tokenizer(file, go_on), source ? *source : std::string()};
   }
   const auto read = [&file](const std::string& name) -> std::optional<std::string> {
     const ByteSourcePtr source = file.companion(name);
@@ -77,7 +77,7 @@ Model load_checkpoint(const Runtime& runtime, const formats::CheckpointPtr& file
       fail(Code::cancelled, file->name(), "loading was cancelled");
   };
   begin();
-  TextSide text = load_text(*file);
+  TextSide text = load_text(*file, [&] { return !options.progress || options.progress(0); });
   begin();
   auto model = std::make_shared<Model::Impl>(Tokenizer(std::move(text.tokenizer)));
   model->runtime = runtime.impl();

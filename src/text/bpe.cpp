@@ -13,10 +13,10 @@ constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 
 class BytePairEncoder final : public Encoder {
  public:
-  BytePairEncoder(const Vocabulary& vocabulary, const formats::Checkpoint& file)
+  BytePairEncoder(const Vocabulary& vocabulary, const formats::Checkpoint& file, const GoOn& go_on)
       : v_(vocabulary), raw_(vocabulary.model == VocabularyModel::raw_bpe), cuts_(vocabulary) {
-    index_tokens();
-    read_merges(file);
+    index_tokens(go_on);
+    read_merges(file, go_on);
   }
 
   void encode(std::string_view text, bool, std::vector<TokenId>& out, EncodeState& state) const override {
@@ -57,11 +57,12 @@ class BytePairEncoder final : public Encoder {
 
   // Of tokens that are spelt alike the last counts, as in llama.cpp. Control tokens cannot be written in
   // plain text.
-  void index_tokens() {
+  void index_tokens(const GoOn& go_on) {
     table_.reserve(static_cast<size_t>(v_.size()));
     const auto text_of = [this](TokenId id) { return key_of(id); };
     std::string bytes;
     for (TokenId id = 0; id < v_.size(); ++id) {
+      if (static_cast<size_t>(id) % kAskEvery == 0) check_go_on(go_on, v_.file);
       const std::string_view text = v_.texts[static_cast<size_t>(id)];
       if (!v_.is_plain(id) || text.empty()) continue;
       bytes.clear();
@@ -80,7 +81,7 @@ class BytePairEncoder final : public Encoder {
     size_t index, begin, middle, end;
   };
 
-  void read_merges(const formats::Checkpoint& file) {
+  void read_merges(const formats::Checkpoint& file, const GoOn& go_on) {
     const std::vector<std::string>* merges = file.find_strings(kMerges);
     if (!merges) fail(Code::corrupt, v_.file, format("{} is missing", kMerges));
     merges_.reserve(merges->size());
@@ -89,6 +90,7 @@ class BytePairEncoder final : public Encoder {
     std::vector<Parts> batch;
     std::string buffer;
     for (size_t begin = 0; begin < merges->size(); begin += kBatch) {
+      if (begin % kAskEvery == 0) check_go_on(go_on, v_.file);
       batch.clear(), buffer.clear();
       for (size_t i = begin; i < std::min(begin + kBatch, merges->size()); ++i) {
         batch.push_back(split_merge((*merges)[i], i, buffer));
@@ -195,8 +197,9 @@ class BytePairEncoder final : public Encoder {
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_bpe(const Vocabulary& vocabulary, const formats::Checkpoint& file) {
-  return std::make_unique<BytePairEncoder>(vocabulary, file);
+std::unique_ptr<Encoder> make_bpe(const Vocabulary& vocabulary, const formats::Checkpoint& file,
+                                  const GoOn& go_on) {
+  return std::make_unique<BytePairEncoder>(vocabulary, file, go_on);
 }
 
 }  // namespace ingle::text

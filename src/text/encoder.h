@@ -52,8 +52,9 @@ class NormalEncoder : public Encoder {
 };
 
 // The vocabulary must outlive the encoder.
-std::unique_ptr<Encoder> make_bpe(const Vocabulary& vocabulary, const formats::Checkpoint& file);
-std::unique_ptr<NormalEncoder> make_sentencepiece_bpe(const Vocabulary& vocabulary);
+std::unique_ptr<Encoder> make_bpe(const Vocabulary& vocabulary, const formats::Checkpoint& file,
+                                  const GoOn& go_on);
+std::unique_ptr<NormalEncoder> make_sentencepiece_bpe(const Vocabulary& vocabulary, const GoOn& go_on = {});
 std::unique_ptr<NormalEncoder> make_unigram(const Vocabulary& vocabulary);
 std::unique_ptr<Encoder> make_wordpiece(const Vocabulary& vocabulary);
 

@@ -7,7 +7,7 @@ namespace ingle::text {
 
 class GgufTokenizer final : public Tokenizer {
  public:
-  explicit GgufTokenizer(const formats::Checkpoint& file);
+  explicit GgufTokenizer(const formats::Checkpoint& file, const GoOn& go_on = {});
   int64_t size() const override { return vocabulary_.size(); }
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const override;
   std::string decode(std::span<const TokenId> ids, bool skip_special) const override;

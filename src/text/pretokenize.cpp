@@ -192,7 +192,7 @@ size_t match_thousands(Scan& scan, size_t pos, bool only_whole) {
 
 }  // namespace
 
-bool CharSet::has(const Char& c) const {
+bool CharSet::has_wide(const Char& c) const {
   bool found = (c.flags & flags) != 0;
   if (!found && !ranges.empty()) {
     const auto at = std::upper_bound(ranges.begin(), ranges.end(), c.code,
@@ -207,19 +207,24 @@ Cut find_words(Scan& scan, size_t from, const Stage& stage) {
 }
 
 Cut find_run(Scan& scan, size_t from, const Stage& stage) {
-  return search(scan, from, [&](size_t pos) {
-    const Char c = scan.at(pos);
-    const bool may_lead = stage.lead_is_space ? c.code == ' ' : (c.flags & stage.lead) != 0;
-    for (size_t begin : {may_lead ? pos + c.bytes : pos, pos}) {
-      const Char first = scan.at(begin);
-      for (const CharSet& set : stage.sets) {
-        if (first.bytes && set.has(first)) {
-          return scan.run(
-              begin, [&set](const Char& k) { return set.has(k); }, stage.limit);
-        }
-      }
+  // Past the run whose first character is `c` at `begin`, or `pos`.
+  const auto run_from = [&](const Char& c, size_t begin, size_t pos) {
+    for (const CharSet& set : stage.sets) {
+      if (!set.has(c)) continue;
+      if (stage.limit == 1) return begin + c.bytes;
+      return scan.run(
+          begin, [&set](const Char& k) { return set.has(k); }, stage.limit);
     }
     return pos;
+  };
+  return search(scan, from, [&](size_t pos) {
+    const Char c = scan.at(pos);
+    if (stage.lead_is_space ? c.code == ' ' : (c.flags & stage.lead) != 0) {
+      const Char next = scan.at(pos + c.bytes);
+      if (next.bytes == 0) return run_from(c, pos, pos);
+      if (const size_t end = run_from(next, pos + c.bytes, pos); end > pos) return end;
+    }
+    return run_from(c, pos, pos);
   });
 }
 

@@ -27,6 +27,7 @@ class Scan {
   Scan(std::string_view all, size_t begin, size_t end, Work& work)
       : data_(all.data()), end_(end), space_begin_(end), space_end_(begin), work_(&work) {}
   size_t end() const { return end_; }
+  std::string_view fragment() const { return {data_, end_}; }  // with the text before it
   Char at(size_t pos) const { return char_at(data_ + pos, data_ + end_); }
   // Past the run of characters from `pos` that satisfy `keep`, at most `limit` of them.
   template <class Keep>

@@ -15,7 +15,24 @@ struct CharSet {
   uint16_t flags = 0;                 // any of these flags
   std::span<const CodeRange> ranges;  // ascending
   bool negated = false;
-  bool has(const Char& c) const;
+  // What `ranges` have below 128, a bit each: most text is there. Not to be set.
+  uint64_t low = bits_from(ranges, 0), high = bits_from(ranges, 64);
+
+  bool has(const Char& c) const {
+    if (c.code >= 128) return has_wide(c);
+    return ((c.flags & flags) || ((c.code < 64 ? low : high) >> (c.code & 63) & 1)) != negated;
+  }
+
+ private:
+  static constexpr uint64_t bits_from(std::span<const CodeRange> ranges, uint32_t begin) {
+    uint64_t bits = 0;
+    for (const CodeRange& r : ranges) {
+      for (uint32_t code = r.first < begin ? begin : r.first; code <= r.last && code < begin + 64; ++code)
+        bits |= uint64_t{1} << (code - begin);
+    }
+    return bits;
+  }
+  bool has_wide(const Char& c) const;
 };
 
 // One alternation of the family that GPT-2 began: contraction | word | digits | punctuation | white space.

@@ -11,10 +11,11 @@ namespace {
 
 class SentencePieceBpe final : public NormalEncoder {
  public:
-  explicit SentencePieceBpe(const Vocabulary& vocabulary)
+  SentencePieceBpe(const Vocabulary& vocabulary, const GoOn& go_on)
       : v_(vocabulary), cuts_(vocabulary), short_(128 * 129, -1) {
     table_.reserve(static_cast<size_t>(v_.size()));
     for (TokenId id = 0; id < v_.size(); ++id) {
+      if (static_cast<size_t>(id) % kAskEvery == 0) check_go_on(go_on, v_.file);
       const std::string_view text = text_of(id);
       if (!v_.is_plain(id) || text.empty()) continue;
       table_.insert(text, id, [this](TokenId t) { return text_of(t); });
@@ -187,8 +188,8 @@ class SentencePieceBpe final : public NormalEncoder {
 
 }  // namespace
 
-std::unique_ptr<NormalEncoder> make_sentencepiece_bpe(const Vocabulary& vocabulary) {
-  return std::make_unique<SentencePieceBpe>(vocabulary);
+std::unique_ptr<NormalEncoder> make_sentencepiece_bpe(const Vocabulary& vocabulary, const GoOn& go_on) {
+  return std::make_unique<SentencePieceBpe>(vocabulary, go_on);
 }
 
 }  // namespace ingle::text

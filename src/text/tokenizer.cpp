@@ -6,13 +6,14 @@
 namespace ingle::text {
 namespace {
 
-std::unique_ptr<Encoder> make_encoder(const Vocabulary& v, const formats::Checkpoint& file) {
+std::unique_ptr<Encoder> make_encoder(const Vocabulary& v, const formats::Checkpoint& file,
+                                      const GoOn& go_on) {
   switch (v.model) {
     case VocabularyModel::byte_bpe:
     case VocabularyModel::raw_bpe:
-      return make_bpe(v, file);
+      return make_bpe(v, file, go_on);
     case VocabularyModel::sentencepiece_bpe:
-      return make_sentencepiece_bpe(v);
+      return make_sentencepiece_bpe(v, go_on);
     case VocabularyModel::unigram:
       return make_unigram(v);
     case VocabularyModel::wordpiece:
@@ -37,9 +38,9 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 }  // namespace
 
-GgufTokenizer::GgufTokenizer(const formats::Checkpoint& file)
-    : vocabulary_(load_vocabulary(file)),
-      encoder_(make_encoder(vocabulary_, file)),
+GgufTokenizer::GgufTokenizer(const formats::Checkpoint& file, const GoOn& go_on)
+    : vocabulary_(load_vocabulary(file, go_on)),
+      encoder_(make_encoder(vocabulary_, file, go_on)),
       always_(added_tokens(vocabulary_, false)),
       with_special_(added_tokens(vocabulary_, true)) {}
 
@@ -113,8 +114,8 @@ std::string GgufTokenizer::decode(std::span<const TokenId> ids, bool skip_specia
   return out += stream.finish();
 }
 
-std::shared_ptr<const Tokenizer> load_gguf_tokenizer(const formats::Checkpoint& file) {
-  return std::make_shared<GgufTokenizer>(file);
+std::shared_ptr<const Tokenizer> load_gguf_tokenizer(const formats::Checkpoint& file, const GoOn& go_on) {
+  return std::make_shared<GgufTokenizer>(file, go_on);
 }
 
 }  // namespace ingle::text

@@ -1,6 +1,7 @@
 // Text to token ids and back.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -65,8 +66,12 @@ class Tokenizer {
   virtual std::unique_ptr<DecodeStream> decode_stream(bool skip_special) const;
 };
 
+// Asked every few milliseconds while a vocabulary is read, on the loading thread; false: Code::cancelled.
+// May be empty.
+using GoOn = std::function<bool()>;
+
 // Reads the vocabulary out of a GGUF checkpoint (`tokenizer.ggml.*`). Errors name the key.
-std::shared_ptr<const Tokenizer> load_gguf_tokenizer(const formats::Checkpoint& file);
+std::shared_ptr<const Tokenizer> load_gguf_tokenizer(const formats::Checkpoint& file, const GoOn& go_on = {});
 
 // Streams ids to text: the same bytes as decode() of the whole sequence.
 class Detokenizer {

@@ -33,6 +33,10 @@ Trie::Trie(std::vector<Entry> entries) {
       p.begin = end;
     }
   }
+  std::fill(std::begin(root_), std::end(root_), kNone);
+  for (uint32_t i = 0; i < nodes_[kRoot].children; ++i) {
+    root_[static_cast<unsigned char>(labels_[nodes_[kRoot].first + i])] = nodes_[kRoot].first + i;
+  }
 }
 
 bool take_longest(std::string_view word, const Trie& first, const Trie& rest, std::vector<TokenId>& out,

@@ -22,7 +22,9 @@ class Trie {
   static constexpr uint32_t kRoot = 0;
   static constexpr uint32_t kNone = ~0u;
   uint32_t step(uint32_t node, char byte) const {
+    if (node == kRoot) return root_[static_cast<unsigned char>(byte)];
     const Node& n = nodes_[node];
+    if (n.children == 1) return labels_[n.first] == byte ? n.first : kNone;
     const void* found = n.children ? std::memchr(labels_.data() + n.first, byte, n.children) : nullptr;
     return found ? static_cast<uint32_t>(static_cast<const char*>(found) - labels_.data()) : kNone;
   }
@@ -35,6 +37,7 @@ class Trie {
   };
   std::vector<Node> nodes_;
   std::string labels_;  // labels_[i] leads to node i
+  uint32_t root_[256];  // what each byte leads to from the root, where every search begins
 };
 
 // Takes the longest entry that the rest of the word begins with, again and again: of `first` at its start, of

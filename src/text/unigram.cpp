@@ -28,6 +28,7 @@ class Unigram final : public NormalEncoder {
   explicit Unigram(const Vocabulary& vocabulary)
       : v_(vocabulary),
         trie_(plain_entries(vocabulary)),
+        cuts_(vocabulary),
         map_(vocabulary.charsmap, vocabulary.file, "tokenizer.ggml.precompiled_charsmap") {
     double worst = std::numeric_limits<double>::max();
     for (TokenId id = 0; id < v_.size(); ++id) {
@@ -46,25 +47,19 @@ class Unigram final : public NormalEncoder {
     encode_normal(normalize(text), out, state);
   }
 
+  // Part by part: no token reaches across a cut, so the best way of all leads through each.
   void encode_normal(std::string_view normal, std::vector<TokenId>& out, EncodeState& state) const override {
-    if (normal.empty()) return;
-    const std::vector<Step> best = search(normal, state.work);
-    const size_t first = out.size();
+    std::vector<Step> best;
+    double score = 0;
     bool after_unknown = false;
-    for (size_t end = normal.size(); end > 0; end = best[end].begin) {
-      const TokenId id = best[end].id;
-      if (id >= 0) {
-        out.push_back(id);
-      } else if (falls_back_) {
-        for (size_t i = end; i > best[end].begin; --i) {
-          out.push_back(v_.byte_tokens[static_cast<unsigned char>(normal[i - 1])]);
-        }
-      } else if (!after_unknown && v_.special.unknown) {
-        out.push_back(*v_.special.unknown);  // neighbours count as one
-      }
-      after_unknown = id < 0;
+    for (size_t begin = 0; begin < normal.size();) {
+      const size_t end = cuts_.next(normal, begin);
+      const std::string_view part = normal.substr(begin, end - begin);
+      search(part, score, best, state.work);
+      score = best.back().score;
+      after_unknown = collect(part, best, after_unknown, out);
+      begin = end;
     }
-    std::reverse(out.begin() + static_cast<ptrdiff_t>(first), out.end());
   }
 
  private:
@@ -86,9 +81,32 @@ class Unigram final : public NormalEncoder {
     return defined ? static_cast<float>(bytes) * greatest_ - 0.1 : score_of(id);
   }
 
-  std::vector<Step> search(std::string_view text, Work& work) const {
-    std::vector<Step> best(text.size() + 1);
-    best[0].score = 0;
+  // Appends the ids of the best way; neighbouring unknown characters count as one. `after_unknown`: one
+  // stands before. Returns whether one stands at the end.
+  bool collect(std::string_view text, const std::vector<Step>& best, bool after_unknown,
+               std::vector<TokenId>& out) const {
+    const size_t first = out.size();
+    for (size_t end = text.size(); end > 0; end = best[end].begin) {
+      const Step& step = best[end];
+      if (step.id >= 0) {
+        out.push_back(step.id);
+      } else if (falls_back_) {
+        for (size_t i = end; i > step.begin; --i) {
+          out.push_back(v_.byte_tokens[static_cast<unsigned char>(text[i - 1])]);
+        }
+      } else {
+        const bool before = step.begin == 0 ? after_unknown : best[step.begin].id < 0;
+        if (!before && v_.special.unknown) out.push_back(*v_.special.unknown);
+      }
+    }
+    std::reverse(out.begin() + static_cast<ptrdiff_t>(first), out.end());
+    return best.back().id < 0;
+  }
+
+  // Sums go on from `before`, as they would in one search of the whole text.
+  void search(std::string_view text, double before, std::vector<Step>& best, Work& work) const {
+    best.assign(text.size() + 1, {});
+    best[0].score = before;
     const char* end = text.data() + text.size();
     for (size_t at = 0; at < text.size();) {
       const size_t character = decode_utf8(text.data() + at, end).bytes;
@@ -112,7 +130,6 @@ class Unigram final : public NormalEncoder {
       if (!whole_character) offer(at + character, unknown_score_, -1);
       at += character;
     }
-    return best;
   }
 
   std::string normalize(std::string_view text) const {
@@ -151,6 +168,7 @@ class Unigram final : public NormalEncoder {
 
   const Vocabulary& v_;
   Trie trie_;
+  MarkCuts cuts_;
   CharsMap map_;
   double unknown_score_ = 0;
   float greatest_ = std::numeric_limits<float>::min();  // of the scores; never less (the library's rule)

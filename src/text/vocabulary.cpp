@@ -124,9 +124,10 @@ std::string plain_piece(const Vocabulary& v, std::string_view text) {
   return out;
 }
 
-void fill_pieces(Vocabulary& v) {
+void fill_pieces(Vocabulary& v, const GoOn& go_on) {
   v.pieces.reserve(v.texts.size(), 0);
   for (int32_t id = 0; id < v.size(); ++id) {
+    if (static_cast<size_t>(id) % kAskEvery == 0) check_go_on(go_on, v.file);
     const std::string_view text = v.texts[static_cast<size_t>(id)];
     switch (v.kinds[static_cast<size_t>(id)]) {
       case TokenKind::control:
@@ -237,18 +238,24 @@ std::string unescape_spaces(std::string_view text) {
   return out;
 }
 
-Vocabulary load_vocabulary(const Checkpoint& file) {
+void check_go_on(const GoOn& go_on, const std::string& file) {
+  if (go_on && !go_on()) fail(Code::cancelled, file, "loading was cancelled");
+}
+
+Vocabulary load_vocabulary(const Checkpoint& file, const GoOn& go_on) {
   Vocabulary v;
   v.file = file.name();
   v.model = read_model(file);
   read_pre_tokenizer(file, v);
   read_tokens(file, v);
+  check_go_on(go_on, v.file);
   read_kinds(file, v);
   read_scores(file, v);
   read_options(file, v);
+  check_go_on(go_on, v.file);
   find_byte_tokens(v);
   load_special_tokens(file, v);
-  fill_pieces(v);
+  fill_pieces(v, go_on);
   return v;
 }
 

@@ -63,7 +63,12 @@ struct Vocabulary {
 };
 
 // Throws Code::corrupt or Code::unsupported naming key and index.
-Vocabulary load_vocabulary(const formats::Checkpoint& file);
+Vocabulary load_vocabulary(const formats::Checkpoint& file, const GoOn& go_on = {});
+
+// Every so many tokens or merges `go_on` is asked: some 2 ms.
+constexpr size_t kAskEvery = 16384;
+// Throws Code::cancelled where `go_on` says so.
+void check_go_on(const GoOn& go_on, const std::string& file);
 
 // GPT-2's one-to-one map of bytes to printable characters, backwards: false when a character is none of its
 // 256.

@@ -168,6 +168,45 @@ TEST_CASE("decoders") {
   CHECK(decode(R"({"type":"Replace","pattern":{"Regex":"a+"},"content":"b"})", R"("aa":1)", {1, 1}) == "bb");
 }
 
+TEST_CASE("a unigram model's unknown token may be its first") {
+  CHECK(show(encode(R"({"model":{"type":"Unigram","unk_id":0,"vocab":[["?",0],["a",-1],["aa",-1.5]]}})",
+                    "aaab")) == "1 2 0 ");
+}
+
+TEST_CASE("scanners cut where the expression that they stand for does") {
+  const std::string clip =
+      R"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)";
+  const std::string deepseek =
+      R"([!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
+      " ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
+  const text::hf::Node nowhere(nullptr, "made.json", "pattern");
+  const auto cuts = [](const text::hf::Pattern& pattern, std::string_view text) {
+    text::Work work;
+    std::vector<text::TokenId> ends;
+    const auto search = pattern.search(text, 0, text.size(), work);
+    for (text::Cut m = search->next(0); m.begin != std::string::npos; m = search->next(m.end)) {
+      for (const size_t at : {m.begin, m.end})
+        if (ends.empty() || ends.back() != static_cast<text::TokenId>(at))
+          ends.push_back(static_cast<text::TokenId>(at));
+    }
+    return show(ends);
+  };
+  for (const std::string& expression : {clip, deepseek}) {
+    const text::Stage* known = text::hf::find_known_pattern(expression);
+    REQUIRE(known);
+    const auto scanner = text::hf::make_stage_pattern(*known);
+    const auto regex = text::hf::make_regex_pattern(expression, nowhere);
+    for (const char* text :
+         {"it's <|endoftext|>!'ll <|endoftext 'LL l'l", "don't  \n x", "<<|startoftext|>>'s",
+          "e\u0301 中文, (a) .b\r\n \n  c!!\n", "'", "", "  ", "x'", "'re'r", "\"quoted\" \\n"}) {
+      INFO(expression << " of '" << text << "'");
+      CHECK(cuts(*scanner, text) == cuts(*regex, text));
+    }
+  }
+  const auto scanner = text::hf::make_stage_pattern(*text::hf::find_known_pattern(clip));
+  CHECK(cuts(*scanner, "12½ a3") == cuts(*text::hf::make_regex_pattern(clip, nowhere), "12½ a3"));
+}
+
 TEST_CASE("a broken tokenizer.json is refused by the path of what is wrong") {
   const std::string v = R"("a":1)";
   check_refused("", Code::corrupt, "not JSON");
@@ -193,6 +232,8 @@ TEST_CASE("a broken tokenizer.json is refused by the path of what is wrong") {
                 "model.unk_token is 'x'");
   check_refused(R"({"model":{"type":"Unigram","unk_id":7,"vocab":[["a",-1.0]]}})", Code::corrupt,
                 "model.unk_id is 7");
+  check_refused(R"({"model":{"type":"Unigram","vocab":[["a",-1.0]]}})", Code::corrupt,
+                "model.unk_id is missing");
   check_refused(R"({"model":{"type":"Unigram","unk_id":0,"vocab":[["a"]]}})", Code::corrupt,
                 "model.vocab, entry 0");
   check_refused(words(normal(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Odd"}]})"), v),

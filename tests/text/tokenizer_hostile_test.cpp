@@ -84,6 +84,25 @@ TEST_CASE("a broken vocabulary is refused by key and index") {
       made_spm, [](M c) { c.set("tokens", "a"); }, Code::corrupt, "tokens");
 }
 
+TEST_CASE("a load ends where it is told to, whichever look it is") {
+  for (const auto make : {made_bpe, made_spm}) {
+    MadeCheckpoint c = make();
+    int looks = 0;
+    text::load_gguf_tokenizer(c, [&] { return ++looks, true; });
+    CHECK(looks >= 3);
+    for (int at = 0; at < looks; ++at) {
+      int seen = 0;
+      try {
+        text::load_gguf_tokenizer(c, [&] { return seen++ < at; });
+        FAIL("not cancelled");
+      } catch (const Error& e) {
+        CHECK(e.code() == Code::cancelled);
+        CHECK(seen == at + 1);
+      }
+    }
+  }
+}
+
 TEST_CASE("a broken normaliser is refused or matches nothing") {
   const auto unigram = [] {
     MadeCheckpoint c;

@@ -16,12 +16,55 @@ Cut find_blanks(Scan& scan, size_t from, const Stage&) {
 
 constexpr Stage kBlanks{.find = find_blanks};
 
+// CLIP's: control tokens, contractions, letters, one number, marks; white space is none of them.
+size_t match_clip(Scan& scan, std::string_view fragment, size_t pos) {
+  const Char c = scan.at(pos);
+  if (c.code == '<' || c.code == '\'') {
+    for (const std::string_view whole :
+         {"<|startoftext|>", "<|endoftext|>", "'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}) {
+      if (fragment.substr(pos).starts_with(whole)) return pos + whole.size();
+    }
+  }
+  if (c.flags & kLetter) return scan.run_of(pos, kLetter);
+  if (c.flags & kNumber) return pos + c.bytes;
+  return scan.run(pos, [](const Char& k) { return !(k.flags & (kSpace | kLetter | kNumber)); });
+}
+Cut find_clip(Scan& scan, size_t from, const Stage&) {
+  const std::string_view fragment = scan.fragment();
+  for (size_t pos = from; pos < scan.end(); pos += scan.at(pos).bytes) {
+    if (const size_t end = match_clip(scan, fragment, pos); end > pos) return {pos, end};
+  }
+  return {scan.end(), scan.end()};
+}
+
+constexpr Stage kClip{.find = find_clip};
+
+// Spelt as the list spells it: line ends by their escapes, and a quote without one.
+std::string canonical(std::string_view expression) {
+  std::string out;
+  for (size_t i = 0; i < expression.size(); ++i) {
+    const char c = expression[i];
+    if (c == '\n' || c == '\r') {
+      out += c == '\n' ? "\\n" : "\\r";
+    } else if (c == '\\' && i + 1 < expression.size()) {
+      if (expression[++i] != '"') out += c;
+      out += expression[i];
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 #define INGLE_ANY_CASE "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define INGLE_SPACES "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define INGLE_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define INGLE_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define INGLE_MARKS " ?[^\\s\\p{L}\\p{N}]+"
 #define INGLE_LEAD "[^\\r\\n\\p{L}\\p{N}]?"
+
+constexpr std::string_view kClipExpression =
+    "<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
 
 struct OfSpec {
   std::string_view expression, spec;
@@ -57,8 +100,10 @@ constexpr OfSpec kOfSpecs[] = {
 
 }  // namespace
 
-const Stage* find_known_pattern(std::string_view expression) {
+const Stage* find_known_pattern(std::string_view published) {
+  const std::string expression = canonical(published);
   if (expression == " {2,}") return &kBlanks;
+  if (expression == kClipExpression) return &kClip;
   for (const OfSpec& known : kOfSpecs) {
     if (known.expression == expression) return &find_pre_tokenizer(known.spec)->stages[known.stage];
   }

@@ -15,6 +15,9 @@ constexpr int kUnigram = 1, kBpe = 2;
 
 std::string_view view(protozero::data_view v) { return {v.data(), v.size()}; }
 
+// pbf_reader::get_bool() reads a byte also where the message ends before it.
+bool get_flag(pbf_reader& message) { return message.get_uint64() != 0; }
+
 class Reader {
  public:
   explicit Reader(const std::string& file) : file_(file) { out.vocabulary.file = file; }
@@ -88,12 +91,12 @@ class Reader {
           model_type_ = message.get_enum();
           break;
         case tag_and_type(24, pbf_wire_type::varint):
-          if (message.get_bool()) {
+          if (get_flag(message)) {
             fail(Code::unsupported, file_, "trainer_spec.treat_whitespace_as_suffix is true");
           }
           break;
         case tag_and_type(35, pbf_wire_type::varint):
-          out.byte_fallback = message.get_bool();
+          out.byte_fallback = get_flag(message);
           break;
         case tag_and_type(44, pbf_wire_type::length_delimited):
           out.unknown_surface = view(message.get_view());
@@ -122,13 +125,13 @@ class Reader {
           break;
         }
         case tag_and_type(3, pbf_wire_type::varint):
-          out.add_dummy_prefix = message.get_bool();
+          out.add_dummy_prefix = get_flag(message);
           break;
         case tag_and_type(4, pbf_wire_type::varint):
-          out.remove_extra_whitespaces = message.get_bool();
+          out.remove_extra_whitespaces = get_flag(message);
           break;
         case tag_and_type(5, pbf_wire_type::varint):
-          out.escape_whitespaces = message.get_bool();
+          out.escape_whitespaces = get_flag(message);
           break;
         default:
           message.skip();

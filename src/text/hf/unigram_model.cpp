@@ -50,7 +50,8 @@ class Unigram final : public Model {
       byte_tokens_ = find_byte_entries(json);
       falls_back_ = std::find(byte_tokens_.begin(), byte_tokens_.end(), -1) == byte_tokens_.end();
     }
-    if (!unknown_ && !falls_back_) unknown.corrupt("missing: a character that is no token would have no id");
+    if (unknown_ < 0 && !falls_back_)
+      unknown.corrupt("missing: a character that is no token would have no id");
   }
 
   void encode(const Cutting& c, std::vector<TokenId>& out, EncodeState& state) const override {
