@@ -71,6 +71,7 @@ std::vector<TokenId> GgufTokenizer::encode_counted(std::string_view text, Encode
   out.reserve(text.size() / 4 + 4);
   if (options.add_special && vocabulary_.special.add_bos) out.push_back(*vocabulary_.special.bos);
   EncodeState state(text.size());
+  state.work.scanned = text.size();  // the search for added tokens
   encode_text(text, options.parse_special, out, state);
   work = state.work;
   if (options.add_special) out.insert(out.end(), vocabulary_.suffix.begin(), vocabulary_.suffix.end());

@@ -23,6 +23,31 @@ std::string repeated(const char* unit, size_t bytes) {
   return text;
 }
 
+// Calls `check(name, encode)` with each of the small GGUF files, and each pre-tokenizer that such a file may
+// name by itself: what it counts as ids are its pieces.
+void for_each_gguf(const std::function<void(const std::string&, const Encode&)>& check) {
+  size_t n = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(INGLE_TEST_DATA "/text/small")) {
+    if (entry.path().extension() != ".gguf") continue;
+    const auto tokenizer = open_tokenizer(entry.path().string());
+    check(entry.path().string(), [&](std::string_view text) {
+      text::Work work;
+      const size_t ids = tokenizer->encode_counted(text, {.parse_special = true}, work).size();
+      return Counted{ids, work.scanned + work.merges};
+    });
+    ++n;
+  }
+  CHECK(n >= 16);
+  for (const text::PreTokenizerSpec& spec : text::pre_tokenizers()) {
+    check("pre-tokenizer " + std::string(spec.name), [&](std::string_view text) {
+      text::Work work;
+      std::vector<size_t> ends;
+      text::pre_tokenize(spec, text, ends, work);
+      return Counted{ends.size(), work.scanned + work.merges};
+    });
+  }
+}
+
 // Calls `check(name, encode)` with each of the trained tokenizers.
 void for_each_trained(const std::function<void(const std::string&, const Encode&)>& check) {
   size_t n = 0;
@@ -54,28 +79,32 @@ void for_each_trained(const std::function<void(const std::string&, const Encode&
 
 TEST_CASE("twice the text is at most 2.1 times the work, on little stack") {
   on_small_stack([] {
-    for_each_trained([](const std::string& name, const Encode& encode) {
+    const auto check = [](const std::string& name, const Encode& encode) {
       for (const char* unit : kUnits) {
         const Counted once = encode(repeated(unit, 1 << 15)), twice = encode(repeated(unit, 1 << 16));
         INFO(name << " '" << unit << "': " << once.work << ", then " << twice.work);
         CHECK(once.work >= (1 << 15) / 8);
         CHECK(twice.work * 10 <= once.work * 21);
       }
-    });
+    };
+    for_each_trained(check);
+    for_each_gguf(check);
   });
 }
 
 TEST_CASE("10 MiB of one character encode on a stack of 256 KiB", "[long]") {
   constexpr size_t kSize = 10 << 20;
   on_small_stack([] {
-    for_each_trained([](const std::string& name, const Encode& encode) {
+    const auto check = [](const std::string& name, const Encode& encode) {
       for (const char* unit : {"a", " "}) {
         INFO(name << " '" << unit << "'");
         const Counted counted = encode(repeated(unit, kSize));
         CHECK(counted.work >= kSize / 8);
         CHECK(counted.work <= 64 * kSize);
       }
-    });
+    };
+    for_each_trained(check);
+    for_each_gguf(check);
   });
 }
 
