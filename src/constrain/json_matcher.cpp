@@ -10,6 +10,7 @@ namespace ingle::constrain {
 namespace {
 
 constexpr size_t kMaxThreads = 4096;
+constexpr size_t kMostWritten = 256;  // shapes of an object: each token is tried in all of them
 
 bool is_space(uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
 
@@ -110,6 +111,10 @@ bool JsonMatcher::Frame::operator==(const Frame& o) const {
 }
 
 bool JsonMatcher::Thread::operator==(const Thread& o) const {
+  // What most often tells two readings apart comes first.
+  if (frame != o.frame &&
+      (!frame || !o.frame || frame->object != o.frame->object || frame->array != o.frame->array))
+    return false;
   if (mode != o.mode || node != o.node || shape != o.shape || rule != o.rule || word != o.word ||
       !(string == o.string) || !(number == o.number) || key != o.key || allowed != o.allowed)
     return false;
@@ -118,6 +123,12 @@ bool JsonMatcher::Thread::operator==(const Thread& o) const {
 
 JsonMatcher::JsonMatcher(std::shared_ptr<const JsonMachine> machine, Purpose purpose)
     : machine_(std::move(machine)), purpose_(purpose) {
+  for (const JsonNode& n : machine_->nodes)
+    if (writing() && n.objects.size() > kMostWritten)
+      fail(Code::unsupported, "constraint",
+           format("an object may be read in {} ways at once, expected at most {} to write by; texts can be "
+                  "judged",
+                  n.objects.size(), kMostWritten));
   Thread first;
   first.node = machine_->root;
   threads_.push_back(std::move(first));

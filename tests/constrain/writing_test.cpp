@@ -104,6 +104,19 @@ TEST_CASE("every way of writing by a schema can be completed, and is then right"
   CHECK(whole * 10 > all * 8);
 }
 
+TEST_CASE("an object of very many shapes judges, and refuses to write", "[constrain]") {
+  std::string any;
+  for (int i = 0; i < 300; ++i) {
+    const std::string n = std::to_string(i);
+    any += std::string(i ? "," : "") + R"({"required": ["a)" + n +
+           R"(", "b"], "properties": {"b": {"const": )" + n + "}}}";
+  }
+  const GrammarPtr grammar = schema_grammar(R"({"type": "object", "anyOf": [)" + any + "]}", {}, "schema");
+  CHECK(accepts(*grammar, R"({"a7": 0, "b": 7})"));
+  CHECK_FALSE(accepts(*grammar, R"({"a7": 0, "b": 8})"));
+  CHECK_THROWS_AS(grammar->matcher(Purpose::write), Error);
+}
+
 TEST_CASE("an escape that begins can be completed", "[constrain]") {
   const auto grammar = schema_grammar(R"({"type": "string"})", {}, "schema");
   for (const std::string begin : {"\"\\u", "\"\\ud", "\"\\uD", "\"\\ud8", "\"\\uDb", "\"\\udc", "\"\\udE",
